@@ -4,6 +4,7 @@
     python -m benchmarks.covariates completion --corpus nyt --K 50 --seconds 300
     python -m benchmarks.covariates versions --K 50 --seconds 300
     python -m benchmarks.covariates labels --threads 1
+    python -m benchmarks.covariates responses --K 50 --threads 1
     python -m benchmarks.covariates size --documents 1000000 --K 100
 
 `coverage` draws data sets from the model of `Covariates("group + x")`: 4 topics of 150 words, 250 documents of about 60
@@ -15,9 +16,12 @@ seconds have passed. tomotopy's metadata are categories alone: year is one. `ver
 the topics of each document's year: LDA without and with OverTime and ByGroup, after four passes and after all, and
 tomotopy's DTModel until so many seconds have passed; `periods` are the scores year by year. `labels`
 predicts the newsgroup of the test documents of 20ng, and the category of abstracts of arXiv: LabelledLDA beside
-scikit-learn's one-vs-rest logistic regression on TF-IDF and tomotopy's LLDAModel. Seconds of `versions` and `labels`
-are those of a processor: use one thread. `size` draws documents of 100 words that depend on ten covariates, and
-compares a pass with covariates to one without: seconds per pass, and the memory of the process.
+scikit-learn's one-vs-rest logistic regression on TF-IDF and tomotopy's LLDAModel. `responses` predicts classes
+(accuracy) or a number (R2) from topics: SupervisedLDA beside LDA whose proportions a regression is fitted to after it,
+with the strength that is best on validation documents, a regression on TF-IDF, and, of numbers, tomotopy's SLDAModel;
+`words` is the score of held-out words, which says whether topics lost by it. Seconds of `versions`, `labels` and
+`responses` are those of a processor: use one thread. `size` draws documents of 100 words that depend on ten
+covariates, and compares a pass with covariates to one without: seconds per pass, and the memory of the process.
 """
 
 from __future__ import annotations
@@ -34,15 +38,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import f1_score, r2_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from benchmarks.harness import arguments, datasets
 from benchmarks.harness.methods.method import ETA
 from benchmarks.harness.results import Results
-from topmix import LDA, LabelledLDA
+from topmix import LDA, LabelledLDA, SupervisedLDA
 from topmix.data import from_texts
 from topmix.metrics import completion_score, completion_scores
 from topmix.priors import ByGroup, Covariates, OverTime
@@ -369,14 +373,122 @@ CLASSIFIERS = {
     "scikit-learn": logistic,
     "tomotopy": tomotopy_labels,
 }
+
+
+def responses(a: Any, out: Results) -> None:
+    for name in a.responding:
+        X, y, train, test, about = RESPONSES[name]()
+        train = np.random.default_rng(0).permutation(train)
+        validation, train = train[: len(train) // 6], train[len(train) // 6 :]
+        scored = test if a.role == "test" else validation
+        about = _About(about.about | {"role": a.role})
+        for seed in range(a.seeds):
+            for method in a.response_methods:
+                if (found := RESPONDING[method](X, y, train, validation, scored, a, seed)) is None:
+                    continue
+                settings = {"what": "responses", "response": name, "method": method, "K": a.K, "seed": seed}
+                out.add(found, settings | {"threads": a.threads}, about)
+                print(name, method, seed, {n: round(value, 4) for n, value in found.items()}, flush=True)
+
+
+def beside_nyt(column: str) -> Any:
+    def read() -> tuple[Any, ...]:
+        X = datasets._read("nyt")[0]
+        train, validation, test = datasets.parts(np.flatnonzero(np.diff(X.indptr)), 0)
+        with datasets.find("nyt", "documents.csv").open(encoding="utf-8") as f:
+            y = np.array([row[column] for row in csv.DictReader(f)])
+        about = _About({"name": "nyt", "sha256": datasets.sha256("nyt"), "split": 0, "column": column})
+        rows = np.concatenate([train, validation])
+        return X, y.astype(float) if column == "year" else y, rows, test, about
+
+    return read
+
+
+RESPONSES = LABELLED | {"nyt section": beside_nyt("section"), "nyt year": beside_nyt("year")}
+STRENGTHS = (1.0, 10.0, 100.0, 1000.0)
+
+
+def best_of(strengths: Any, x: Any, of_validation: Any, of_scored: Any, *responses: Any) -> float:
+    """The score of a regression, with the strength that is best on validation documents."""
+    y, y_validation, y_scored = responses
+
+    def fitted(C: float) -> Any:
+        model = Ridge(1 / C) if y.dtype.kind == "f" else LogisticRegression(C=C, max_iter=1000)
+        return model.fit(x, y)
+
+    models = [fitted(C) for C in strengths]
+    return float(max(models, key=lambda model: model.score(of_validation, y_validation)).score(of_scored, y_scored))
+
+
+def lda_then_regression(X: Any, y: Any, train: Any, validation: Any, scored: Any, a: Any, seed: int) -> Any:
+    begin = time.process_time()
+    lda = LDA(a.K, random_state=seed, n_jobs=a.threads).fit(X[train])
+    parts = [lda.transform(X[rows]) for rows in (train, validation, scored)]
+    score = best_of(STRENGTHS, *parts, *(y[rows] for rows in (train, validation, scored)))
+    seconds = time.process_time() - begin
+    return {"score": score, "words": completion_score(lda, X[scored]), "seconds": seconds}
+
+
+def supervised(weight: float | None) -> Any:
+    def fitted(X: Any, y: Any, train: Any, validation: Any, scored: Any, a: Any, seed: int) -> Any:
+        own = {} if weight is None else {"response_weight": weight}
+        kind = "gaussian" if y.dtype.kind == "f" else "categorical"
+        begin = time.process_time()
+        model = SupervisedLDA(a.K, response=kind, random_state=seed, n_jobs=a.threads, **own).fit(X[train], y[train])
+        score = model.score(X[scored], y[scored])
+        seconds = time.process_time() - begin
+        return {"score": score, "words": completion_score(model, X[scored]), "seconds": seconds}
+
+    return fitted
+
+
+def words_alone(X: Any, y: Any, train: Any, validation: Any, scored: Any, a: Any, seed: int) -> Any:
+    begin = time.process_time()
+    weights = TfidfTransformer(sublinear_tf=True).fit(sp.csr_matrix(X[train]))
+    parts = [weights.transform(sp.csr_matrix(X[rows])) for rows in (train, validation, scored)]
+    score = best_of((1.0, 10.0), *parts, *(y[rows] for rows in (train, validation, scored)))
+    return {"score": score, "seconds": time.process_time() - begin}
+
+
+def tomotopy_responses(X: Any, y: Any, train: Any, validation: Any, scored: Any, a: Any, seed: int) -> Any:
+    """Of numbers alone: it has no classes, but yes or no."""
+    if y.dtype.kind != "f":
+        return None
+    import tomotopy as tp
+
+    names = np.array([str(v) for v in range(X.shape[1])], dtype=object)
+
+    def words(d: int) -> list[str]:
+        row = slice(X.indptr[d], X.indptr[d + 1])
+        found: list[str] = names[np.repeat(X.indices[row], X.data[row].astype(int))].tolist()
+        return found
+
+    centre, scale = y[train].mean(), y[train].std()
+    begin = time.process_time()
+    model = tp.SLDAModel(k=a.K, vars="l", alpha=0.5 / a.K, eta=ETA, seed=seed)
+    for d in train:
+        model.add_doc(words(d), y=[float((y[d] - centre) / scale)])
+    model.train(500, workers=a.threads)
+    documents = [model.make_doc(words(d)) for d in scored]
+    model.infer(documents, workers=a.threads)
+    found = centre + scale * np.array([model.estimate(document)[0] for document in documents])
+    return {"score": float(r2_score(y[scored], found)), "seconds": time.process_time() - begin}
+
+
+RESPONDING = {
+    "LDA, then regression": lda_then_regression,
+    "SupervisedLDA": supervised(None),
+    "SupervisedLDA, weight 1": supervised(1.0),
+    "TF-IDF": words_alone,
+    "tomotopy": tomotopy_responses,
+}
 METHODS = {"plain": plain, "covariates": covariates, "tomotopy": tomotopy}
 
 
 def main(argv: list[str] | None = None) -> int:
     p = arguments.parser(__doc__, quick="two data sets")
-    p.add_argument(
-        "what", choices=["coverage", "completion", "versions", "labels", "size"], nargs="?", default="coverage"
-    )
+    kinds = ["coverage", "completion", "versions", "labels", "responses", "size"]
+    p.add_argument("what", choices=kinds, nargs="?", default="coverage")
     arguments.add_corpus(p, ["nyt"])
     p.add_argument("--sets", type=int, default=200)
     p.add_argument("--K", type=int, default=50)
@@ -388,11 +500,12 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--engine", default="threads", help="of `size`")
     p.add_argument("--labelled", nargs="+", choices=LABELLED, default=list(LABELLED))
     p.add_argument("--classifiers", nargs="+", choices=CLASSIFIERS, default=list(CLASSIFIERS))
+    p.add_argument("--responding", nargs="+", choices=RESPONSES, default=list(RESPONSES))
+    p.add_argument("--response-methods", nargs="+", choices=RESPONDING, default=list(RESPONDING))
     a = p.parse_args(argv)
     a.sets = 2 if a.quick else a.sets
-    {"coverage": coverage, "completion": completion, "versions": versions, "labels": labels, "size": size}[a.what](
-        a, Results(a.out, "covariates")
-    )
+    commands = (coverage, completion, versions, labels, responses, size)
+    dict(zip(kinds, commands))[a.what](a, Results(a.out, "covariates"))
     return 0
 
 

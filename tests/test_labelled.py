@@ -124,7 +124,7 @@ def test_a_model_in_a_file_predicts_the_same(fitted, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X[TEST]), fitted.predict_proba(X[TEST]))
     assert loaded.threshold_ == fitted.threshold_
     assert loaded.n_components == L + 1
-    assert set(SUPERVISED) == {"LabelledLDA"}
+    assert set(SUPERVISED) == {"LabelledLDA", "SupervisedLDA"}
 
 
 def test_a_resumed_fit_equals_an_uninterrupted_one(fitted, tmp_path):

@@ -58,7 +58,7 @@ LIMITS = {  # that an output was made for, or that are checked with the rows or 
     ("StationSettings", "n_clusters"), ("Deal", "blocks"),
 }  # fmt: skip
 # Structs that keep arrays as they are given: whoever takes one looks at them.
-KEPT = {"Shard", "Start", "LastVisit", "Priors", "CountRows", "SparseRows", "WordBlocks", "Deal"}
+KEPT = {"Shard", "Start", "LastVisit", "Priors", "Responses", "CountRows", "SparseRows", "WordBlocks", "Deal"}
 ARRAYS = re.compile(  # also arrays of any type
     rf"dtype=u?int|ndarray\[shape|Sequence\[int\]|list\[int\]|_core_\w+\.(?:{'|'.join(KEPT)})\b"
 )
@@ -337,7 +337,8 @@ def test_a_table_without_weights_names_topics_that_exist(weight):
     table = np.full_like(TABLE, weight)
     for how in ({}, {"select_often": True}, {"exclude": True}, {"restarts": 2, "restart_iter": 2}):
         for start in (None, DOORS["topics_step"].given["start"]):
-            changed = {"table": table, "options": options(**how), "start": start, "last": None}
+            said = {"responses": None} if "exclude" in how else {}
+            changed = {"table": table, "options": options(**how), "start": start, "last": None, **said}
             call("topics_step", changed)
     call("scvb0_step", {"table": table})
     call("cvb0_step", {"words": (table, *OF_WORDS[1:])})

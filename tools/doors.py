@@ -37,6 +37,7 @@ N_TOKENS = int(CORPUS.value.sum())
 ROWS = {"indptr": SHARD.indptr, "index": SHARD.index, "value": SHARD.value}
 WORDS = {"starts": SHARD.starts, "order": SHARD.order}
 OWN = np.full((3, K), 0.1, np.float32), (np.arange(N) % 3).astype(np.int32)  # priors of documents
+SAID = np.ones((2, K), np.float32), (np.arange(N) % 2).astype(np.float32), 0.0, 1.0  # responses of documents
 DOCS = np.arange(N + 1), np.zeros(N, np.uint16), np.ones(N, np.float32)
 TOKENS = _core.TokenRows(**ROWS, n_words=W)
 POINTS = RNG.normal(size=(N, D)).astype(np.float32)
@@ -258,12 +259,14 @@ DOORS = {
     "Start": Door({"docs": DOCS}, (), ("docs",)),
     "LastVisit": Door({"docs": DOCS, "words": OF_WORDS}, (), ("docs",)),
     "Priors": Door({"alpha": OWN[0], "row": OWN[1]}, (), ("row",)),
+    "Responses": Door({"coefficients": SAID[0], "y": SAID[1], "precision": 0.0, "weight": 1.0}),
     "TopicScratch": Door(),
     "topics_step": Door(
         {"shard": IN_SHARD, "table": TABLE, "alpha": ALPHA, "options": Made(options, ()),
          "start": Made(_core.Start, (DOCS,)), "last": Made(_core.LastVisit, (DOCS, OF_WORDS)), "want_words": True,
-         **THREADS, "scratch": Made(_core.TopicScratch, ()), "own": Made(_core.Priors, OWN)},
-        ("shard", "start", "last", "own"), names=step_names),
+         **THREADS, "scratch": Made(_core.TopicScratch, ()), "own": Made(_core.Priors, OWN),
+         "responses": Made(_core.Responses, SAID)},
+        ("shard", "start", "last", "own"), ("responses",), names=step_names),
     "merged_entropy": Door(
         {"scratch": Made(lambda: scored(), ()), "L": L, "partner": np.array([1, 0, -1, -1], np.int32), **THREADS,
          "lost": zeros(K)},

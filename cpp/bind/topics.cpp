@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <variant>
@@ -96,23 +98,47 @@ struct LastVisitArrays {
     }
 };
 
+/// Responses of documents, classes or numbers, and coefficients [outputs, K]. The precision of classes is zero.
+struct ResponseArrays {
+    Mat<const float> coefficients;
+    Vec<const float> y;
+    float precision, weight;
+
+    Responses checked(size_t docs, size_t K) const {
+        const size_t C = coefficients.shape(0);
+        require(coefficients.shape(1) == K && y.size() == docs, "responses do not fit this shard");
+        require(precision >= 0 && std::isfinite(precision) && weight >= 0 && std::isfinite(weight),
+                "precision and weight must be finite and not negative");
+        const auto is_finite = [](float x) { return std::isfinite(x); };
+        require(std::ranges::all_of(view(coefficients), is_finite) && std::ranges::all_of(view(y), is_finite),
+                "responses and coefficients must be finite");
+        const auto is_class = [&](float x) { return x >= 0 && x < float(C) && x == std::floor(x); };
+        require(precision > 0 ? C == 1 : std::ranges::all_of(view(y), is_class),
+                "responses are classes, or numbers with one row of coefficients");
+        return {{view(coefficients), K}, view(y), precision, weight};
+    }
+};
+
 auto bind_topics_step(const ShardArrays& shard, Mat<const float> table, Vec<const float> alpha,
                       const DocumentOptions& options, const StartArrays* start, const LastVisitArrays* last,
-                      bool want_words, Threads threads, TopicScratch& scratch, const PriorArrays* own) {
+                      bool want_words, Threads threads, TopicScratch& scratch, const PriorArrays* own,
+                      const ResponseArrays* responses) {
     const size_t words = table.shape(0), K = table.shape(1);
     check_table(table, alpha);
     require(1 <= options.L && options.L <= K, "need 1 <= L <= K");
     require(!last || options.posterior == Posterior::collapsed,
             "own tokens are discounted where the posterior is collapsed");
+    require(!responses || !options.exclude, "a token is not left out of the counts where documents have responses");
     const Shard rows = shard.checked(words);
     const Start from = start ? start->checked(rows.X.rows(), K) : Start{};
     const LastVisit before = last ? last->checked(rows.X.rows(), words, K) : LastVisit{};
     const Priors priors = priors_of(alpha, own, rows.X.rows());
+    const Responses responded = responses ? responses->checked(rows.X.rows(), K) : Responses{};
     TopicResult out;
     {
         nb::gil_scoped_release nogil;
         out = topics_step(rows, {view(table), K}, priors, options, from, last ? &before : nullptr, want_words, threads,
-                          scratch);
+                          scratch, responded);
     }
     return std::make_tuple(give_words(std::move(out.S)), give_docs(std::move(out.docs)), out.entropy,
                            std::make_tuple(out.iterations, out.tried, out.accepted));
@@ -166,6 +192,9 @@ void register_topics(nb::module_& m) {
     nb::class_<PriorArrays>(m, "Priors", "Priors of documents on topics, where each has its own.")
         .def(nb::init<Mat<const float>, Vec<const int32_t>>(), "alpha"_a, "row"_a,
              "Rows of alpha [priors, K], and which of them each document has.");
+    nb::class_<ResponseArrays>(m, "Responses", "What is known about documents beside their words.")
+        .def(nb::init<Mat<const float>, Vec<const float>, float, float>(), "coefficients"_a, "y"_a, "precision"_a,
+             "weight"_a, "Classes (precision 0) or numbers y, and coefficients [outputs, K] of the shares of topics.");
     bind_options(m);
     nb::class_<TopicScratch>(m, "TopicScratch", "Buffers that a worker keeps between steps.").def(nb::init<>());
 
@@ -182,7 +211,7 @@ void register_topics(nb::module_& m) {
           "The sum of x log x (collapsed) or log Gamma(x) at x = counts + eta; fills norm [K] with sums of x over "
           "words.");
     m.def("topics_step", &bind_topics_step, "shard"_a, "table"_a, "alpha"_a, "options"_a, "start"_a.none(),
-          "last"_a.none(), "want_words"_a, "threads"_a, "scratch"_a, "own"_a = nb::none(),
+          "last"_a.none(), "want_words"_a, "threads"_a, "scratch"_a, "own"_a = nb::none(), "responses"_a = nb::none(),
           "One shard of documents: (word statistics), (documents' topics), entropy, (iterations, restarts tried,"
           " accepted).");
     m.def("merged_entropy", &bind_merged_entropy, "scratch"_a, "L"_a, "partner"_a, "threads"_a, "lost"_a.noconvert(),

@@ -33,6 +33,7 @@ class Document : public DocumentSweep {
         words = v, counts = c, blocks = (v.size() + kBlock - 1) / kBlock;
         activate();
         gather(table);
+        if (response) response.begin(topic, std::accumulate(c.begin(), c.end(), 0.0));
         if (own_tokens) discount(*own_tokens);
         fixed_point(opt.max_iter);
         if (opt.restarts > 0 && topic.size() > 1) propose_restarts();
@@ -123,6 +124,7 @@ class Document : public DocumentSweep {
             largest = std::max(largest, change), total += change;
         }
         N.swap(next);
+        if (response) response.follow(N);
         left = drop_small();
         return left || !((opt.mean_change ? total / float(dense.size()) : largest) < opt.tol);
     }
@@ -155,7 +157,7 @@ class Document : public DocumentSweep {
                 const double log_p = opt.posterior == Posterior::collapsed ? std::log(double(P[j])) : double(logP[j]);
                 terms += math::lgamma(x + a) - math::lgamma(a) - x * log_p;
             }
-        return log_s + terms;
+        return log_s + terms + (response ? response.log_likelihood(next) : 0.0);
     }
 
     /// Tries the document without each of its smallest topics; keeps what raises the objective.
@@ -177,6 +179,7 @@ class Document : public DocumentSweep {
                 if (it == 0) select();
                 update();
                 N.swap(next);
+                if (response) response.follow(N);
             }
             if (const double then = objective(); then > now)
                 now = then, ++accepted, --live;

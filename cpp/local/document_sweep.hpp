@@ -39,6 +39,7 @@ class DocumentSweep : public DocumentTable {
                 least[j] = N[j] > 0 ? alpha[j] : 0.f;
                 P[j] = N[j] + least[j];
             }
+            if (response) respond();
             return;
         }
         float largest = -std::numeric_limits<float>::infinity();
@@ -51,6 +52,16 @@ class DocumentSweep : public DocumentTable {
         for (size_t j = 0; j < n; ++j) {
             logP[j] -= largest;
             P[j] = math::exp(logP[j]);
+        }
+        if (response) respond();
+    }
+
+    /// What the document's response makes of the weights; tokens are not excluded then.
+    void respond() {
+        const std::span<const double> tilt = response.of(N);
+        for (size_t j = 0; j < topic.size(); ++j) {
+            const float factor = float(std::exp(tilt[j]));
+            P[j] *= factor, logP[j] += float(tilt[j]);
         }
     }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "local/document_options.hpp"
+#include "local/response.hpp"
 #include "simd/block.hpp"
 
 namespace topmix {
@@ -42,6 +43,9 @@ class DocumentTable {
     /// The prior [K] of the next documents, where each has its own.
     void use_prior(std::span<const float> prior) { alpha_all = prior; }
 
+    /// The response of the next document, where documents have some.
+    void use_response(const Responses& responses, size_t d) { response.use(responses, d); }
+
     /// Counts that the last visit left, [K]: likewise, where own tokens are to be discounted.
     std::vector<float>& left_before() { return last; }
 
@@ -62,7 +66,8 @@ class DocumentTable {
     std::vector<int32_t> pick;         // [words, listed]: chosen topics by their place in `topic`, ascending
     std::vector<float> picked, given;  // [words, listed]: their part of the table, 0 for one that left; last shares
     std::vector<float> alpha, N, P, logP, least, next;  // [topics]
-    std::vector<int32_t> keep, place;                   // topics to keep, by their place in `topic`; their places then
+    Tilt response;
+    std::vector<int32_t> keep, place;  // topics to keep, by their place in `topic`; their places then
 
     /// A_d = {k : N_dk > eps}, never empty.
     void activate() {
@@ -181,6 +186,7 @@ class DocumentTable {
             topic[j] = topic[from], N[j] = N[from], alpha[j] = alpha[from];
         }
         topic.resize(m);
+        if (response) response.squeeze(keep);
         for (auto* x : {&alpha, &N, &P, &logP, &least, &next}) x->resize(m);
     }
 

@@ -13,6 +13,7 @@
 #include "global/word_stats.hpp"
 #include "local/document.hpp"
 #include "local/priors.hpp"
+#include "local/response.hpp"
 #include "local/shard.hpp"
 #include "local/topic_result.hpp"
 
@@ -66,7 +67,7 @@ inline void start_among(std::span<const int32_t> topics, std::span<const float> 
 
 inline TopicResult topics_step(const Shard& shard, Rows<const float> table, const Priors& priors,
                                const DocumentOptions& opt, const Start& start, const LastVisit* last, bool want_words,
-                               int threads, TopicScratch& scratch) {
+                               int threads, TopicScratch& scratch, const Responses& responses = {}) {
     const Csr<float>& X = shard.X;
     const size_t K = priors.shared.size(), L = opt.L, docs = X.rows();
     const bool cold = start.indptr.empty() && start.dense.empty();
@@ -100,6 +101,7 @@ inline TopicResult topics_step(const Shard& shard, Rows<const float> table, cons
             const auto counts = X.value.subspan(size_t(at), U);
 
             if (priors.differ()) document.use_prior(priors[d]);
+            if (responses.differ()) document.use_response(responses, d);
             std::vector<float>& N0 = document.start();
             const auto some = candidates.empty() ? std::span<const int32_t>() : candidates[size_t(priors.row[d])];
             if (cold && !some.empty()) {

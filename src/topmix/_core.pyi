@@ -660,6 +660,14 @@ class Priors:
     def __init__(self, alpha: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], row: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """Rows of alpha [priors, K], and which of them each document has."""
 
+class Responses:
+    """What is known about documents beside their words."""
+
+    def __init__(self, coefficients: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], precision: float, weight: float) -> None:
+        """
+        Classes (precision 0) or numbers y, and coefficients [outputs, K] of the shares of topics.
+        """
+
 class DocumentOptions:
     """How documents are solved: models/document_options.py."""
 
@@ -715,7 +723,7 @@ def topic_bound(posterior: str, raw: Annotated[NDArray[numpy.float64], dict(shap
     The sum of x log x (collapsed) or log Gamma(x) at x = counts + eta; fills norm [K] with sums of x over words.
     """
 
-def topics_step(shard: Shard, table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], options: DocumentOptions, start: Start | None, last: LastVisit | None, want_words: bool, threads: int, scratch: TopicScratch, own: Priors | None = None) -> tuple[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]], float, tuple[int, int, int]]:
+def topics_step(shard: Shard, table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], options: DocumentOptions, start: Start | None, last: LastVisit | None, want_words: bool, threads: int, scratch: TopicScratch, own: Priors | None = None, responses: Responses | None = None) -> tuple[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]], float, tuple[int, int, int]]:
     """
     One shard of documents: (word statistics), (documents' topics), entropy, (iterations, restarts tried, accepted).
     """

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
+from topmix import _core
 from topmix.allocations.doc_topics import DocTopics
 from topmix.data.design_rows import DesignRows
 from topmix.files.reader import CheckedReader, ModelFileError
@@ -44,6 +45,10 @@ class DocumentPrior:
 
     def own(self, scale: float = 1.0) -> None:
         """Priors of single documents: there are none."""
+
+    def responses(self) -> _core.Responses | None:
+        """What is known of single documents beside their words: nothing."""
+        return None
 
     def of_documents(self) -> np.ndarray:
         """[1, K]"""

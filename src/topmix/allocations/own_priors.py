@@ -29,6 +29,9 @@ class OwnPriors:
         """What kernels see."""
         return _core.Priors((scale * self.rows).astype(np.float32), self.design.row)
 
+    def responses(self) -> None:
+        """What is known of single documents beside their words and their design: nothing."""
+
     def of_documents(self) -> Array:
         """[documents, K]"""
         return np.asarray(self.rows[self.design.row])

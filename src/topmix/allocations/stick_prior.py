@@ -161,6 +161,9 @@ class StickPrior:
     def own(self, scale: float = 1.0) -> None:
         """Priors of single documents: there are none."""
 
+    def responses(self) -> None:
+        """What is known of single documents beside their words: nothing."""
+
     def of_documents(self) -> np.ndarray:
         """[1, K]"""
         return self.alpha[None, :]

@@ -9,6 +9,7 @@ from topmix.api.hdp import HDP
 from topmix.api.labelled import LabelledLDA
 from topmix.api.lda import LDA
 from topmix.api.multinomial import MultinomialMixture
+from topmix.api.supervised import SupervisedLDA
 from topmix.api.von_mises_fisher import VonMisesFisherMixture
 from topmix.fitted.predictor import Predictor
 from topmix.fitted.seeds import Seeds
@@ -28,7 +29,7 @@ ESTIMATORS |= {
     )
 }
 
-SUPERVISED[LabelledLDA.__name__] = LabelledLDA
+SUPERVISED |= {cls.__name__: cls for cls in (LabelledLDA, SupervisedLDA)}
 
 __all__ = [
     "ESTIMATORS",
@@ -43,6 +44,7 @@ __all__ = [
     "MultinomialMixture",
     "Predictor",
     "Seeds",
+    "SupervisedLDA",
     "VonMisesFisherAdmixture",
     "VonMisesFisherMixture",
     "load",

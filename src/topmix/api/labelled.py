@@ -15,10 +15,9 @@ from sklearn.utils.metaestimators import available_if
 
 from topmix.allocations.label_prior import LabelPrior
 from topmix.api.estimator import learned
-from topmix.api.priors import collapsed_word_prior, word_prior, word_smoothing
+from topmix.api.lda import FiniteTopics
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.api.topics import M
-from topmix.api.variational import VariationalTopics
 from topmix.data.atomic import check_can_write
 from topmix.data.corpus import Corpus
 from topmix.engines import Engine
@@ -30,12 +29,10 @@ from topmix.fitted.topics import FittedTopics
 from topmix.fitting.history import Callback, Clock, Record
 from topmix.inference import CVB0, Inference
 from topmix.learners import Learner
-from topmix.likelihoods.topic_words import TopicWords
-from topmix.models.topics import TopicModel
+from topmix.models.topics import Prior, TopicModel
 from topmix.parameters.checks import number_from, positive_number, whole_number
 from topmix.priors import Design
 from topmix.read import How, Reading, refuse_iterator
-from topmix.stats import WordTotal
 
 MOST_JUDGED = 3000  # documents that the threshold is chosen on
 
@@ -46,7 +43,7 @@ def not_available(method: M) -> M:
     return checked
 
 
-class LabelledLDA(ClassifierMixin, VariationalTopics):
+class LabelledLDA(ClassifierMixin, FiniteTopics):
     """Latent Dirichlet allocation with topics of labels: a document has the topics of its labels, and no others.
 
     Every label has topics of its own, and all documents share the free ones, which take what says nothing about labels.
@@ -210,28 +207,14 @@ class LabelledLDA(ClassifierMixin, VariationalTopics):
         theta = documents.proportions(f, self._judged[chosen], self._solver())
         return best_threshold(self._labels.shares(theta), self._judged_labels[chosen])
 
-    def _empty_model(self, V: int, design: Design | None = None) -> TopicModel:
-        K, posterior = self.n_components, self._inference().posterior
-        eta, learn_eta = word_prior(
-            collapsed_word_prior(K) if self._has_collapsed_prior() else self.topic_word_prior, V, K
-        )
-        mean = np.full(K, 0.5 / K) if self._mean_prior is None else self._mean_prior
-        words = TopicWords(eta, WordTotal.zeros(V, K), posterior, learn_eta)
-        return TopicModel(LabelPrior(mean, posterior), words, self._document_options())
+    def _document_prior(self, K: int, posterior: str, design: Design | None) -> Prior:
+        return LabelPrior(np.full(K, 0.5 / K) if self._mean_prior is None else self._mean_prior, posterior)
 
     def _inference(self) -> Inference:
         inference = super()._inference()
         if isinstance(inference, CVB0):
             raise ValueError("inference='cvb0' starts from the words alone, whatever the labels: use 'collapsed'")
         return inference
-
-    def _has_collapsed_prior(self) -> bool:
-        return self.topic_word_prior is None and self._inference().posterior == "collapsed"
-
-    def _reported(self, model: TopicModel) -> TopicModel:
-        words = model.words
-        smoothing = word_smoothing(self._inference().smoothing, words.eta, self._has_collapsed_prior())
-        return super()._reported(replace(model, words=replace(words, smoothing=smoothing)))
 
     def _value(self, reading: Reading, model: TopicModel, history: Sequence[Record]) -> FittedTopics:
         return replace(super()._value(reading, model, history), labels=self._labels)

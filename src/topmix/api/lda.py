@@ -32,7 +32,37 @@ from topmix.priors import ByGroup, Covariates, Design, OverTime
 from topmix.stats import WordTotal
 
 
-class LDA(VariationalTopics):
+class FiniteTopics(VariationalTopics):
+    """As many topics as were asked for, with Dirichlet priors."""
+
+    def _empty_model(self, V: int, design: Design | None = None) -> TopicModel:
+        K, posterior = count_of_components(self.n_components), self._inference().posterior
+        eta, learn_eta = word_prior(
+            collapsed_word_prior(K) if self._has_collapsed_prior() else self._common_word_prior(), V, K
+        )
+        words = TopicWords(eta, WordTotal.zeros(V, K), posterior, learn_eta)
+        return TopicModel(self._document_prior(K, posterior, design), words, self._document_options())
+
+    def _document_prior(self, K: int, posterior: str, design: Design | None) -> Prior:
+        """The prior of documents on topics."""
+        alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
+        return DocumentPrior(alpha, posterior, learn_alpha)
+
+    def _common_word_prior(self) -> object:
+        """The prior of topics before they come apart into versions."""
+        return self.topic_word_prior
+
+    def _has_collapsed_prior(self) -> bool:
+        """Whether the prior on words is the large one that collapsed topics learn best with."""
+        return self._common_word_prior() is None and self._inference().posterior == "collapsed"
+
+    def _reported(self, model: TopicModel) -> TopicModel:
+        words = model.words
+        smoothing = word_smoothing(self._inference().smoothing, words.eta, self._has_collapsed_prior())
+        return super()._reported(replace(model, words=replace(words, smoothing=smoothing)))
+
+
+class LDA(FiniteTopics):
     """Latent Dirichlet allocation: documents mix topics, topics are distributions over words.
 
     The defaults are what measured best: collapsed inference, where each word of a document keeps its `n_active` best
@@ -234,35 +264,16 @@ class LDA(VariationalTopics):
         """
         return self._frame(versions.topic_versions(self._found()))
 
-    def _empty_model(self, V: int, design: Design | None = None) -> TopicModel:
-        K, posterior = count_of_components(self.n_components), self._inference().posterior
-        eta, learn_eta = word_prior(
-            collapsed_word_prior(K) if self._has_collapsed_prior() else self._common_word_prior(), V, K
-        )
-        words = TopicWords(eta, WordTotal.zeros(V, K), posterior, learn_eta)
-        return TopicModel(self._document_prior(K, posterior, design), words, self._document_options())
-
     def _document_prior(self, K: int, posterior: str, design: Design | None) -> Prior:
         given = self.doc_topic_prior
         if isinstance(given, Covariates):
             if design is None:
                 raise ValueError(f"{given!r} needs the columns that it names")
             return CovariatePrior.flat(K, len(design.names), posterior, DOCUMENT_TOTAL, given.sigma)
-        alpha, learn_alpha = document_prior(given, K)
-        return DocumentPrior(alpha, posterior, learn_alpha)
-
-    def _has_collapsed_prior(self) -> bool:
-        """Whether the prior on words is the large one that collapsed topics learn best with."""
-        return self._common_word_prior() is None and self._inference().posterior == "collapsed"
+        return super()._document_prior(K, posterior, design)
 
     def _versions(self) -> OverTime | ByGroup | None:
         return self.topic_word_prior if isinstance(self.topic_word_prior, OverTime | ByGroup) else None
 
     def _common_word_prior(self) -> object:
-        """The prior of topics before they come apart into versions."""
         return None if self._versions() is not None else self.topic_word_prior
-
-    def _reported(self, model: TopicModel) -> TopicModel:
-        words = model.words
-        smoothing = word_smoothing(self._inference().smoothing, words.eta, self._has_collapsed_prior())
-        return super()._reported(replace(model, words=replace(words, smoothing=smoothing)))

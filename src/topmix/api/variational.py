@@ -35,7 +35,7 @@ from topmix.fitted.frames import DataFrame
 from topmix.fitted.seeds import STRENGTH, Seed, Seeds, Word, check_allowed
 from topmix.fitted.topics import FittedTopics
 from topmix.fitting.history import Callback, Clock, Record
-from topmix.fitting.loop import Outcome
+from topmix.fitting.loop import Course, Outcome
 from topmix.fitting.problem import TopicProblem
 from topmix.fitting.progress import shown
 from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES
@@ -172,7 +172,7 @@ class VariationalTopics(TopicEstimator):
 
         course = self._course(corpus.n_tokens, corpus.n_words, problem.max_iter, fitted, clock)
         course.keeps_last &= not learner.has_model_in_pass and problem.engine.keeps_last_pass
-        found = course.run(partial(TopicStart, problem), rng)
+        found = self._further(problem, course.run(partial(TopicStart, problem), rng), course, rng)
         versions = None
         if corpus.version is not None and reading.versions is not None:
             found, versions = self._apart(problem, found, reading, inference, clock)
@@ -186,6 +186,12 @@ class VariationalTopics(TopicEstimator):
             bound=bound,
             n_updates=found.n_updates,
         )
+
+    def _further(
+        self, problem: TopicProblem, found: Outcome[TopicModel], course: Course[FittedTopics], rng: np.random.Generator
+    ) -> Outcome[TopicModel]:
+        """Further passes, where topics learn from more than words."""
+        return found
 
     def _covariates(self) -> Covariates | None:
         """What priors of documents depend on."""

@@ -206,7 +206,7 @@ def _edited(
     """With another model. Topics after those that are gone move up, and names and places with them; `place_of` are
     topics that go to the place of another."""
     places = _moved_places(f, model.n_components, gone, place_of or {})
-    after = replace(f, model=model, names=_moved_up(f, gone), places=places)
+    after = replace(f, model=model, names=_moved_up(f, gone), places=places, response=None)
     if f.reproducibility is None:
         return after
     before: list[int | None] = [k for k in range(f.n_topics) if k not in gone]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from topmix.fitted.labels import Labels
 from topmix.fitted.names import EMPTY, RELEVANCE, WORDS_PER_NAME, relevant_words
 from topmix.fitted.reproducibility import Reproducibility
+from topmix.fitted.response import Response
 from topmix.fitted.view import TopicView
 from topmix.fitting.history import Record
 from topmix.likelihoods.word_versions import WordVersions
@@ -97,6 +98,7 @@ class FittedTopics(Fitted):
     last_sizes: NDArray[np.float64] | None = None  # [K] tokens of the last batch of a stream
     labels: Labels | None = None  # that topics belong to
     versions: WordVersions | None = None  # of the words of topics
+    response: Response | None = None  # of documents, given their topics
 
     @property
     def n_topics(self) -> int:

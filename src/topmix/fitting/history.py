@@ -11,8 +11,15 @@ from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.fitting.view import PassView
 
 # What a pass does: learn by the fixed point, sample topics of tokens, sample effects of covariates too, learn again
-# from what sampling found, or learn versions of topics.
-LEARNING, SAMPLING, DRAWING, POLISHING, VERSIONS = PHASES = ("learning", "sampling", "drawing", "polishing", "versions")
+# from what sampling found, learn versions of topics, or learn from responses of documents too.
+LEARNING, SAMPLING, DRAWING, POLISHING, VERSIONS, RESPONDING = PHASES = (
+    "learning",
+    "sampling",
+    "drawing",
+    "polishing",
+    "versions",
+    "responding",
+)
 SWEEPS = (SAMPLING, DRAWING)
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from topmix.allocations.covariate_prior import Population
+from topmix.allocations.covariate_prior import CovariatePrior, Population
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches, row_sums
 from topmix.engines import Engine
@@ -59,4 +59,6 @@ class TopicProblem:
     @cached_property
     def population(self) -> Population | None:
         """The documents as priors with covariates are learned from them."""
-        return None if self.corpus.design is None else Population.of(self.corpus.design, self.lengths)
+        design = self.corpus.design
+        is_needed = design is not None and isinstance(self.empty.prior, CovariatePrior)
+        return Population.of(design, self.lengths) if design is not None and is_needed else None

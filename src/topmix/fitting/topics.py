@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from topmix.allocations.response_prior import ResponsePrior
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches
 from topmix.files.reader import ModelFileError
@@ -15,6 +16,7 @@ from topmix.fitting.history import Clock
 from topmix.fitting.loop import Log, Stopping
 from topmix.fitting.plain import Plain
 from topmix.fitting.problem import TopicProblem
+from topmix.fitting.responding import Responding
 from topmix.fitting.sampling import SamplingPlan, SamplingSchedule
 from topmix.fitting.searching import Searching
 from topmix.learners import State, Task
@@ -75,6 +77,8 @@ class TopicStart:
         if p.sweeps:
             plan = SamplingPlan(p.sweeps, int(rng.integers(2**63)), p.max_time, p.draws)
             return SamplingSchedule(*plain, plan=plan, batches=batches, stopping=self.stopping)
+        if isinstance(p.empty.prior, ResponsePrior):
+            return Responding(*plain, batches=batches)
         if p.search is not None:
             return Searching(*plain, search=p.search.begin(paused, batches, rng, len(log.history)))
         return Plain(*plain)

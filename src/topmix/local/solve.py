@@ -49,6 +49,7 @@ def solve(
         threads(),
         scratch,
         prior.own(),
+        prior.responses(),
     )
     return Solved(WordStats(shard.cols, *words), DocTopics(*docs), entropy, effort)
 

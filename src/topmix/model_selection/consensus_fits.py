@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from topmix.api import HDP, LDA, CombinatorialLDA, GibbsLDA, LabelledLDA
+from topmix.api import HDP, LDA, CombinatorialLDA, GibbsLDA, LabelledLDA, SupervisedLDA
 from topmix.api.admixture import AdmixtureEstimator
 from topmix.api.estimator import Estimator, output_kind
 from topmix.api.mixture import MixtureEstimator
@@ -347,8 +347,9 @@ def _estimator(estimator: BaseEstimator | None, k: int | None) -> BaseEstimator:
     if isinstance(estimator, type):
         estimator = estimator()
     name = type(estimator).__name__
-    if isinstance(estimator, LabelledLDA | AdmixtureEstimator):
-        needs = "labels" if isinstance(estimator, LabelledLDA) else "groups"
+    if isinstance(estimator, LabelledLDA | SupervisedLDA | AdmixtureEstimator):
+        needs = "groups" if isinstance(estimator, AdmixtureEstimator) else "y"
+        needs = "labels" if isinstance(estimator, LabelledLDA) else needs
         raise ValueError(f"a consensus is of models that need documents alone, and {name} needs {needs}")
     if not isinstance(estimator, MixtureEstimator):
         check_topic_model(estimator)

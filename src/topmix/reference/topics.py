@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln, xlogy
+from scipy.special import digamma, gammaln, logsumexp, xlogy
 
 from topmix.reference.top_l import normalise_top_l, select
 
@@ -46,6 +46,59 @@ class LastVisit(NamedTuple):
     least: float  # the smallest prior count of a word
 
 
+class Responses(NamedTuple):
+    """Of documents, classes (precision 0) or numbers: twin of cpp/local/response.hpp."""
+
+    eta: Array  # [outputs, K]
+    y: Array  # [documents]
+    precision: float
+    weight: float
+
+
+class Tilt:
+    """The response of one document of n tokens."""
+
+    def __init__(self, all: Responses, d: int, topics: NDArray[np.int64], n: float):
+        self.eta, self.n, self.weight, self.precision = all.eta[:, topics], n, all.weight, all.precision
+        self.y = int(all.y[d]) if self.precision == 0 else float(all.y[d])
+        self.state = np.eye(len(self.eta))[int(self.y)] if self.precision == 0 else np.array([self.y])
+
+    def shares(self, N: Array) -> tuple[Array, Array, Array]:
+        """n (exp(eta / n) - 1) [classes, topics], its mean over tokens, and log p(class) bar a constant."""
+        A = self.n * np.expm1(self.eta / self.n)
+        return A, A @ N / self.n, self.n * np.log1p(A @ N / self.n**2)
+
+    def follow(self, N: Array) -> None:
+        w, n = self.weight, self.n
+        if self.precision:
+            m = float(self.eta[0] @ N) / n
+            v = float((self.eta[0] - m) ** 2 @ N) / n
+            self.state = self.state + (m - self.state) / (1 + w * self.precision * v / n)
+            return
+        A, mean, logits = self.shares(N)
+        q = np.exp(logits - logits.max())
+        q /= q.sum()
+        step = 1 + w / n * float(q @ ((A - mean[:, None]) ** 2 @ N) / n)
+        self.state = self.state + (q / (1 + mean / n) - self.state) / step
+
+    def of(self, N: Array) -> Array:
+        n, eta = self.n, self.eta
+        if self.precision:
+            m = float(eta[0] @ N) / n
+            tilt = self.precision * ((self.y - self.state) * eta[0] - (eta[0] - m) ** 2 / (2 * n))
+        else:
+            tilt = eta[int(self.y)] - self.state @ self.shares(N)[0]
+        return np.asarray(self.weight / n * (tilt - tilt.max()))
+
+    def log_likelihood(self, N: Array) -> float:
+        if self.precision == 0:
+            return float(self.weight * (self.eta[int(self.y)] @ N / self.n - logsumexp(self.shares(N)[2])))
+        m = float(self.eta[0] @ N) / self.n
+        v = float((self.eta[0] - m) ** 2 @ N) / self.n
+        left = (self.y - m) ** 2 + v / self.n
+        return float(self.weight * 0.5 * (np.log(self.precision / (2 * np.pi)) - self.precision * left))
+
+
 class Document:
     """The fixed point of one document with words E [U, K] and counts [U], from start counts N [K].
 
@@ -60,6 +113,7 @@ class Document:
         N: Array,
         opt: Options,
         last: tuple[Array, Array, float] | None = None,
+        response: tuple[Responses, int] | None = None,
     ):
         self.opt, self.K, self.margin = opt, len(N), np.inf
         self.iterations = self.tried = self.accepted = 0
@@ -72,6 +126,7 @@ class Document:
             s = given.sum(axis=1, keepdims=True)
             given *= counts[:, None] / np.where(s > 0, s, 1.0)
             self.E = np.where(given > 0, np.maximum(self.E - opt.own_discount * given * token, last[2] * token), self.E)
+        self.tilt = None if response is None else Tilt(*response, self.topic, float(counts.sum()))
         self.R = np.zeros_like(self.E)  # last responsibilities, for exclusion
         self.M = np.zeros_like(self.E)  # the word table where it was selected
 
@@ -99,10 +154,14 @@ class Document:
         """P_k, zero for a topic that left, and the least that exclusion may leave of it."""
         if self.opt.posterior == "collapsed":
             least = np.where(self.N > 0, self.alpha, 0.0)
-            return self.N + least, least
-        with np.errstate(divide="ignore"):
-            log_p = np.where(self.N > 0, digamma(self.N + self.alpha), -np.inf)
-        return np.exp(log_p - log_p.max()), np.zeros_like(self.N)
+            P = self.N + least
+        else:
+            with np.errstate(divide="ignore"):
+                log_p = np.where(self.N > 0, digamma(self.N + self.alpha), -np.inf)
+            P, least = np.exp(log_p - log_p.max()), np.zeros_like(self.N)
+        if self.tilt is None:
+            return P, least
+        return P * np.exp(self.tilt.of(self.N)), least
 
     def word_weights(self) -> Array:
         """[U, n] weights of each word's topics, a token not counting itself when it is excluded."""
@@ -129,6 +188,7 @@ class Document:
             N = self.sweep()
             change = np.abs(N - self.N)
             self.N = N
+            self.follow()
             left = self.drop_small()
             moved = change.sum() / self.K if self.opt.mean_change else change.max()
             if not left:
@@ -137,6 +197,10 @@ class Document:
                     break
         if left:
             self.select()
+
+    def follow(self) -> None:
+        if self.tilt is not None:
+            self.tilt.follow(self.N)
 
     def drop_small(self) -> bool:
         """Topics at or under eps leave, but for the largest. True if one with tokens left."""
@@ -147,6 +211,8 @@ class Document:
         keep = ~small
         self.topic, self.N, self.alpha = self.topic[keep], self.N[keep], self.alpha[keep]
         self.E, self.R, self.M = self.E[:, keep], self.R[:, keep], self.M[:, keep]
+        if self.tilt is not None:
+            self.tilt.eta = self.tilt.eta[:, keep]
         return left
 
     def select(self) -> None:
@@ -180,7 +246,8 @@ class Document:
         s = w.sum(axis=1, keepdims=True)
         N = self.counts @ np.divide(w, s, out=np.zeros_like(w), where=s > 0)
         log_s = self.counts @ np.log(np.maximum(s[:, 0], 1e-37))
-        return float(log_s + np.sum(gammaln(N + self.alpha) - gammaln(self.alpha) - xlogy(N, P)))
+        said = 0.0 if self.tilt is None else self.tilt.log_likelihood(N)
+        return float(log_s + np.sum(gammaln(N + self.alpha) - gammaln(self.alpha) - xlogy(N, P)) + said)
 
     def propose_restarts(self) -> None:
         now = self.judge()
@@ -201,6 +268,7 @@ class Document:
                 if it == 0:
                     self.select()
                 self.N = self.sweep()
+                self.follow()
             then = self.judge()
             self.near(np.atleast_1d(abs(then - now)))
             if then > now:
@@ -238,6 +306,7 @@ def topics_step(
     opt: Options,
     start: Array | None = None,
     last: LastVisit | None = None,
+    responses: Responses | None = None,
 ) -> TopicResult:
     """Every document cold (from its words' own top-L lists), or from start [D, K]."""
     E_all = np.asarray(table, np.float64)
@@ -255,7 +324,9 @@ def topics_step(
         if len(words) == 0:
             continue
         own = None if last is None else (last.docs[d], 1 / np.outer(last.scale[words], last.norm), last.least)
-        document = Document(E_all[words], counts, alpha, counts @ first[words] if start is None else start[d], opt, own)
+        N = counts @ first[words] if start is None else start[d]
+        response = None if responses is None else (responses, d)
+        document = Document(E_all[words], counts, alpha, N, opt, own, response)
         r, H = document.responsibilities()
         np.add.at(out.S, words, counts[:, None] * r)
         out.docs[d], out.entropy[d], out.margin[d] = counts @ r, counts @ H, document.margin
