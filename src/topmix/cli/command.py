@@ -46,7 +46,8 @@ Documents = Annotated[
     Path,
     typer.Argument(
         metavar="DOCS",
-        help="A folder of text files; a CSV, TSV, JSON lines or text file; a saved corpus; any format of counts.",
+        help="A folder of text files; a CSV, TSV, JSON lines or text file; a saved corpus; any format of counts; or "
+        "the URL of one, such as s3://.",
     ),
 ]
 

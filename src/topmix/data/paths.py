@@ -17,10 +17,11 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Generator, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NoReturn, Self
+from typing import IO, TYPE_CHECKING, NoReturn, Self, TypeVar
 
 from topmix.data.errors import CorpusError
 
@@ -39,9 +40,11 @@ LOCAL = ("file:", "local:")  # URLs that have no host
 # under another name, and renamed.
 OBJECT_STORAGE = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "r2"})
 PROTOCOL = re.compile(r"[A-Za-z][\w+.:-]+:[/\\]")  # of two letters or more: those of one are drives
-TRIES = 3  # to copy a file that is replaced meanwhile
+VERSION = ("size", "ETag", "etag", "generation", "mtime", "LastModified", "last_modified", "created", "ino", "url")
+PAUSES = (0.2, 1.0, 5.0)  # seconds before a request that failed is made again, after those of the storage's library
 
 Version = tuple[int, int, int, int] | str
+T = TypeVar("T")
 
 
 class RemotePath(ThisPath):
@@ -80,8 +83,8 @@ class RemotePath(ThisPath):
             return os.stat_result((0, 0, 0, 0, 0, 0, int(files.info(name)["size"]), 0, 0, 0))
 
     def read_text(self, encoding: str | None = None, errors: str | None = None, newline: str | None = None) -> str:
-        with open_whole(self) as file:
-            return io.TextIOWrapper(file, encoding or "utf-8", errors, newline).read()
+        with open_whole(self) as file, io.TextIOWrapper(file, encoding or "utf-8", errors, newline) as text:
+            return text.read()
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         """Folders of object storage are there when there is a file in them; others are made."""
@@ -144,18 +147,18 @@ def open_version(path: Path) -> tuple[IO[bytes], Version]:
     if not isinstance(path, RemotePath):
         file = open(path, "rb")  # noqa: SIM115
         return file, _version(os.fstat(file.fileno()))
-    with path._errors() as (files, name):
-        for _ in range(TRIES):
-            copy = tempfile.TemporaryFile()  # noqa: SIM115
-            try:
-                if (version := copy_version(files, name, copy)) is not None:
-                    copy.seek(0)
-                    return copy, version
-            except BaseException:
-                copy.close()
-                raise
+
+    def copied() -> tuple[IO[bytes], Version]:
+        copy = tempfile.TemporaryFile()  # noqa: SIM115
+        try:
+            version = copy_version(*file_system(str(path)), copy)
+            copy.seek(0)
+        except BaseException:
             copy.close()
-    raise OSError(errno.EAGAIN, "is replaced again and again while it is read", str(path))
+            raise
+        return copy, version
+
+    return retried(str(path), "cannot be read", copied)
 
 
 def is_remote(path: str | os.PathLike[str]) -> bool:
@@ -179,7 +182,7 @@ def file_version(path: Path) -> Version | None:
     try:
         if isinstance(path, RemotePath):
             with path._errors() as (files, name):
-                return str(files.ukey(name))
+                return remote_version(files, name)
         return _version(os.stat(path))
     except FileNotFoundError:
         return None
@@ -189,15 +192,30 @@ def _version(found: os.stat_result) -> Version:
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def copy_version(files: AbstractFileSystem, name: str, copy: IO[bytes]) -> str | None:
-    """Copies a file, and says which version of it. None where it was replaced meanwhile: what was copied may then be
-    of two versions."""
-    version, size = str(files.ukey(name)), files.info(name)["size"]
-    with files.open(name, "rb") as source:
-        shutil.copyfileobj(source, copy, BLOCK)
-    files.invalidate_cache()
+def copy_version(files: AbstractFileSystem, name: str, copy: IO[bytes]) -> str:
+    """Copies a file, and says which version of it. Raises OSError where it was replaced meanwhile: what was copied may
+    then be of two versions."""
+    about = files.info(name)
+    size = about["size"]
+    if size is not None and size <= BLOCK:
+        copy.write(files.cat_file(name))
+    else:
+        with files.open(name, "rb") as source:
+            shutil.copyfileobj(source, copy, BLOCK)
     is_whole = size is None or copy.tell() == size  # some web servers do not say the size
-    return version if is_whole and str(files.ukey(name)) == version else None
+    if not is_whole or remote_version(files, name) != version_of(about):
+        raise OSError(errno.EAGAIN, "it was replaced while it was read")
+    return version_of(about)
+
+
+def remote_version(files: AbstractFileSystem, name: str) -> str:
+    files.invalidate_cache()
+    return version_of(files.info(name))
+
+
+def version_of(about: Mapping[str, object]) -> str:
+    """What changes when a file behind a URL is replaced, of what its storage says of it."""
+    return repr([(key, str(about[key])) for key in VERSION if about.get(key) is not None])
 
 
 @contextmanager
@@ -208,7 +226,8 @@ def uploaded(path: RemotePath) -> Iterator[IO[bytes]]:
         local = Path(folder, "whole")
         with open(local, "x+b", buffering=1 << 20) as file:
             yield file
-        with os_errors(str(path), "cannot be written"):
+
+        def sent() -> None:
             files, name = file_system(str(path))
             if _is_object_storage(path):
                 files.put_file(str(local), name)
@@ -221,6 +240,23 @@ def uploaded(path: RemotePath) -> Iterator[IO[bytes]]:
                 with suppress(Exception):
                     files.rm_file(temporary)
                 raise
+
+        retried(str(path), "cannot be written", sent)
+
+
+def retried(url: str, what: str, action: Callable[[], T]) -> T:
+    """What the action returns. If it fails, and not because nothing is there, it is called again, after pauses: so it
+    must do the same however often it is called."""
+    for pause in PAUSES:
+        try:
+            with os_errors(url, what):
+                return action()
+        except (FileNotFoundError, PermissionError):
+            raise
+        except OSError:
+            time.sleep(pause)
+    with os_errors(url, what):
+        return action()
 
 
 def check_can_upload(path: RemotePath) -> None:

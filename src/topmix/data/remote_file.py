@@ -8,7 +8,7 @@ import os
 import sys
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
-from topmix.data.paths import TRIES, copy_version, file_system, is_remote, os_errors
+from topmix.data.paths import copy_version, file_system, is_remote, os_errors, remote_version, retried, version_of
 
 BLOCK = 1 << 18  # bytes that are fetched at least, where some of a file are wanted
 BLOCKS_AT_A_TIME = 1 << 8  # 64 MB in memory
@@ -42,19 +42,20 @@ def cache_folder() -> Path:
 def local_copy(path: str | os.PathLike[str]) -> Path:
     """The file behind a URL, in the cache. It is fetched again when the file behind the URL is another."""
     url = str(path)
+
+    def copied() -> Path:
+        files, name = file_system(url)
+        copy = _cached("files", url, remote_version(files, name))
+        with _one_at_a_time(copy):
+            if not copy.exists():
+                with atomic_write(copy) as file:
+                    copy_version(files, name, file)
+        return copy
+
     with _explained(url):
-        for _ in range(TRIES):
-            files, name = file_system(url)
-            copy = _cached("files", url, str(files.ukey(name)))
-            with _one_at_a_time(copy):
-                if not copy.exists():
-                    with suppress(_Replaced), atomic_write(copy) as file:
-                        if copy_version(files, name, file) is None:
-                            raise _Replaced
-                if copy.exists():
-                    _urls[str(copy)] = url
-                    return copy
-        raise OSError("it is replaced again and again while it is read")
+        copy = retried(url, "cannot be read", copied)
+    _urls[str(copy)] = url
+    return copy
 
 
 def url_behind(path: str) -> str | None:
@@ -83,7 +84,8 @@ class SparseCopy:
         self.url = url
         with _explained(url):
             files, name = file_system(url)
-            self.version, self.size = str(files.ukey(name)), int(files.info(name)["size"])
+            about = files.info(name)
+            self.version, self.size = version_of(about), int(about["size"])
             self.path = _cached("parts", url, self.version)
             marks, n_blocks = self.path.with_name(f"{self.path.name}.blocks"), -(-self.size // BLOCK)
             with _one_at_a_time(self.path):
@@ -109,11 +111,15 @@ class SparseCopy:
         runs = np.split(blocks, np.flatnonzero(np.diff(blocks) > 1) + 1)
         begins = [int(run[0]) * BLOCK for run in runs]
         ends = [min(self.size, (int(run[-1]) + 1) * BLOCK) for run in runs]
-        with _explained(self.url):
+
+        def ranges() -> tuple[str, list[bytes]]:
             files, name = file_system(self.url)
             found = files.cat_ranges([name] * len(runs), begins, ends, on_error="raise")
-            files.invalidate_cache()
-            if str(files.ukey(name)) != self.version:
+            return remote_version(files, name), found
+
+        with _explained(self.url):
+            version, found = retried(self.url, "cannot be read", ranges)
+            if version != self.version:
                 raise CorpusError(f"{self.url}: was replaced by another file since it was opened")
         for begin, end, data in zip(begins, ends, found, strict=True):
             if len(data) != end - begin:
@@ -122,10 +128,6 @@ class SparseCopy:
             os.write(self._file, data)
         os.fsync(self._file)
         self._marks[blocks] = 1
-
-
-class _Replaced(Exception):
-    pass
 
 
 def _cached(kind: str, url: str, version: str) -> Path:
