@@ -1,13 +1,14 @@
 """Rows of a file travel as the path of the file and their numbers."""
 
 import pickle
+import shutil
 
 import numpy as np
 import pytest
 
 from topmix.data import Corpus, CorpusError, Rows, sample_lda
 from topmix.data.remote_file import local_copy
-from topmix.data.shard import SavedShard, Shards, at_random
+from topmix.data.shard import SavedShard, Shards, at_random, forget_mapped_files
 from topmix.data.vectors import MappedArray
 
 
@@ -106,13 +107,17 @@ def test_a_corpus_behind_a_url_is_fetched_once_and_again_when_it_changed(saved, 
     url = f"file://{saved.path}"
     corpus = Corpus.open(url)
     assert corpus.equals(saved)
-    assert corpus.path.is_relative_to(tmp_path / "cache")
-    assert local_copy(url) == corpus.path
+    assert str(corpus.path) == corpus.url == url
+    assert local_copy(url).is_relative_to(tmp_path / "cache")
+    assert local_copy(url).read_bytes() == saved.path.read_bytes()
+    [copy] = (tmp_path / "cache" / "parts").glob("*/corpus")
+    assert copy.read_bytes() == saved.path.read_bytes()  # `equals` has asked for all of it
     shard = Shards(corpus, [slice(5, 90)])[0]
     message = pickle.dumps(shard)
     assert url.encode() in message
     same(pickle.loads(message), shard)
-    corpus.path.unlink()  # another machine, whose cache is empty
+    shutil.rmtree(tmp_path / "cache")  # another machine, whose cache is empty
+    forget_mapped_files()
     same(pickle.loads(message), shard)
     sample_lda(299, 50, 4, doc_length=60, random_state=0).corpus.save(saved.path)
     assert Corpus.open(url).n_docs == 299

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import zlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from topmix.api.components import FAMILIES, component_of
 from topmix.api.estimator import Estimator
 from topmix.data.corpus import Corpus
+from topmix.data.paths import path_of
 from topmix.fitted.topics import FittedTopics
 from topmix.fitting.checkpoint import Checkpoint
 from topmix.inference import Inference
@@ -38,7 +38,7 @@ def checkpoint_of(
     engine = estimator._engine()
     if not engine.has_checkpoints:
         raise ValueError(f"a checkpoint does not hold what {type(engine).__name__}() keeps on its device")
-    return Checkpoint(Path(path), describe_fit(estimator, corpus), every)
+    return Checkpoint(path_of(path), describe_fit(estimator, corpus), every)
 
 
 def describe_fit(estimator: Estimator[FittedTopics], corpus: Corpus) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from topmix import _core
 from topmix._version import __version__
 from topmix.api.components import FAMILIES, component_of, declared_parameters
 from topmix.data.errors import CorpusError
+from topmix.data.paths import open_whole, path_of
 from topmix.engines import ENGINES, Engine
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import MODEL, open_file, write_file
@@ -94,13 +95,13 @@ def save(estimator: Saved, path: str | os.PathLike[str]) -> None:
 
     def read_back(file: IO[bytes]) -> None:
         try:
-            _load(file, Path(path), mapped=True)  # without a second model in memory
+            _load(file, path_of(path), mapped=True)  # without a second model in memory
         except (CorpusError, ValueError, RecursionError) as error:
             raise ModelFileError(
                 f"{path}: was not written, because `load` would refuse it: {error}; use pickle or joblib instead"
             ) from error
 
-    write_file(Path(path), MODEL, arrays, about, read_back)
+    write_file(path_of(path), MODEL, arrays, about, read_back)
 
 
 def load(path: str | os.PathLike[str], *, mapped: bool = False, engine: str | Engine | None = None) -> Any:
@@ -114,7 +115,7 @@ def load(path: str | os.PathLike[str], *, mapped: bool = False, engine: str | En
     """
     if engine is not None:
         component_of(engine, "engine")  # an error of the caller comes first
-    estimator, used = _opened(Path(path), mapped=mapped)
+    estimator, used = _opened(path_of(path), mapped=mapped)
     if engine is not None:
         estimator.set_params(engine=engine)
     elif used not in (None, DEFAULT_ENGINE):
@@ -126,7 +127,7 @@ def load_predictor(path: str | os.PathLike[str], *, mapped: bool = True) -> Pred
     """The Predictor of a model in a file, as `model.save` wrote it. The file is mapped into memory: processes that open
     the same file share it. Replace it by another file, as `save` does, and do not write into it. With `mapped=False` it
     is read, and may be written to afterwards."""
-    model, _ = _opened(Path(path), mapped=mapped)
+    model, _ = _opened(path_of(path), mapped=mapped)
     if not hasattr(model, "predictor"):
         raise ValueError(
             f"{path} holds a {type(model).__name__}, which has no predictor: that is for LDA, HDP and GibbsLDA"
@@ -137,7 +138,7 @@ def load_predictor(path: str | os.PathLike[str], *, mapped: bool = True) -> Pred
 
 def _opened(path: Path, *, mapped: bool) -> tuple[Any, str | None]:
     """What `_load` finds in a file, and errors that name it."""
-    with open(path, "rb") as file:
+    with open_whole(path) as file:
         try:
             return _load(file, path, mapped=mapped)
         except CorpusError as error:  # the layout's own, which is the corpus's too

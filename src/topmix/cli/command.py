@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, ClassVar, Protocol
 
@@ -21,6 +21,7 @@ import typer
 from typer.core import TyperCommand
 
 from topmix.data.atomic import check_can_write
+from topmix.data.paths import is_remote, path_of
 from topmix.parameters.other_names import THEIRS
 
 EVERY_OPTION = "topmix.every_option"  # in the context of the command: whether help shows all headings
@@ -45,7 +46,8 @@ Documents = Annotated[
     Path,
     typer.Argument(
         metavar="DOCS",
-        help="A folder of text files; a CSV, TSV, JSON lines or text file; a saved corpus; any format of counts.",
+        help="A folder of text files; a CSV, TSV, JSON lines or text file; a saved corpus; any format of counts; or "
+        "the URL of one, such as s3://.",
     ),
 ]
 
@@ -111,7 +113,12 @@ def app_of(function: Callable[..., None]) -> typer.Typer:
     """An app with one command. `more_headings` of the function are those that only --help-all shows."""
     kind = type("Command", (Command,), {"more_headings": getattr(function, "more_headings", frozenset())})
     app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
-    app.command(cls=kind, context_settings={"help_option_names": ["-h", "--help"]})(function)
+
+    @wraps(function)
+    def with_urls(**given: object) -> None:
+        function(**{name: path_of(value) if isinstance(value, Path) else value for name, value in given.items()})
+
+    app.command(cls=kind, context_settings={"help_option_names": ["-h", "--help"]})(with_urls)
     return app
 
 
@@ -119,7 +126,7 @@ def check_output(path: Path) -> None:
     """Raises ValueError or OSError before the work begins if the file cannot be written."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder; give the name of a file to write")
-    if not path.absolute().parent.is_dir():
+    if not is_remote(path) and not path.absolute().parent.is_dir():
         raise ValueError(f"{path}: the folder {path.absolute().parent} does not exist; make it first")
     check_can_write(path)
 
@@ -128,6 +135,9 @@ def check_output_folder(path: Path) -> None:
     """The same for a folder, which may have to be made."""
     if path.exists() and not path.is_dir():
         raise ValueError(f"{path} is a file; give the name of a folder to write")
+    if is_remote(path):
+        check_can_write(path / "topmix")
+        return
     there = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.is_dir())
     check_can_write(there / "topmix")
 

@@ -24,6 +24,7 @@ from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_all_for, read_to_f
 from topmix.data import CorpusError, write_corpus
 from topmix.data.formats import FORMATS
 from topmix.data.layout import read_header
+from topmix.data.remote_file import open_binary
 from topmix.export import EXPORTS, export
 from topmix.files.store import MODEL
 
@@ -87,7 +88,7 @@ def is_model(path: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        with open(path, "rb") as file:
+        with open_binary(path) as file:
             return read_header(file, path)[1].get("format") == MODEL
     except CorpusError:
         return False

@@ -9,6 +9,7 @@ import typer
 
 from topmix.api import Seeds
 from topmix.cli.flags import Settings
+from topmix.data.paths import path_of
 
 MARKS = {"-": "ban", "=": "pin"}  # before a word
 
@@ -20,7 +21,7 @@ def read_seeds(given: object, option: str = "--seeds") -> Seeds:
     topic, and one after = is pinned to it. An empty line is a topic without words, and lines that start with # are
     comments. Or it is JSON: a list of seeds, or a table with `seeds`, `ban` and `pin`, each with a list by topic.
     """
-    path = Path(str(given))
+    path = path_of(str(given))
     if not path.is_file():
         raise typer.BadParameter(f"there is no file {path} with seed words, one line per topic", param_hint=option)
     text = path.read_text(encoding="utf-8-sig")

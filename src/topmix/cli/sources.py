@@ -23,7 +23,9 @@ from topmix.data.columns import column_of
 from topmix.data.documents import Document, NamedTexts
 from topmix.data.formats.format import Options, find_vocabulary
 from topmix.data.languages import CODES, resolve_stop_words
+from topmix.data.paths import is_remote, path_of
 from topmix.data.readers import kind_of_text
+from topmix.data.remote_file import local_copy
 from topmix.data.sources import text_format
 from topmix.data.texts import OTHER_TEXTS
 from topmix.data.vectorize import said_of
@@ -203,6 +205,7 @@ def read_table(path: Path, settings: Settings) -> Rows:
     suffix = path.suffix.lower()
     if suffix == ".npy":
         return Rows.open(path)
+    path = local_copy(path) if is_remote(path) else path
     if suffix == ".parquet":
         import pyarrow.parquet as pq
 
@@ -262,12 +265,13 @@ def _standard_input(reading: Settings) -> Iterator[Document]:
 def _stop_words(given: str | None) -> str | list[str] | None:
     if given is None or given in ("auto", "english", *CODES):
         return given
-    if not Path(given).is_file():
+    path = path_of(given)
+    if not path.is_file():
         raise ValueError(
             f"--stop-words must be english, another language, none, or a file with one word per line; there is no file "
             f"{given}"
         )
-    return Path(given).read_text(encoding="utf-8").split()
+    return path.read_text(encoding="utf-8").split()
 
 
 def _is_number(cell: str) -> bool:

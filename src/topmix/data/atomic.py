@@ -5,7 +5,7 @@ When the temporary file is complete and synced to disk, it is renamed to the fin
 file behind. All readers refuse it. Whoever writes the same file later removes it: its writer would hold a lock.
 
 A link stays, and the file that it leads to is replaced. A device or a pipe cannot be replaced by a file: what is
-complete is copied into it.
+complete is copied into it. A file behind a URL is written on this machine, and sent when it is complete.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-TEMPORARY_SUFFIX = ".topmix-tmp"
+from topmix.data.paths import TEMPORARY_SUFFIX, RemotePath, check_can_upload, is_remote, path_of, uploaded
+
 UNFINISHED_SECONDS = 60.0  # after the last byte: a writer that has just begun may not have its lock yet
 OPEN_FILES = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")  # what is open already, perhaps to be appended to
 
 
 def temporary_path(path: Path, part: str = "whole") -> Path:
-    """A new temporary name in the folder of `path`, for one part of that file. A long name is cut, so that it fits."""
+    """A new temporary name in the folder of `path`, for one part of that file; for a URL in the system's folder for
+    temporary files. A long name is cut, so that it fits."""
+    path = Path(tempfile.gettempdir(), path.name) if is_remote(path) else path
     end = f".{secrets.token_hex(4)}.{part}{TEMPORARY_SUFFIX}"
     kept = path.name.encode(errors="replace")[: _longest_name(path.parent) - len(end) - 1].decode(errors="ignore")
     return path.with_name(f".{kept}{end}")
@@ -39,6 +42,10 @@ def temporary_path(path: Path, part: str = "whole") -> Path:
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary file to write and seek in. It is renamed to `path` when the block ends, and removed on an exception."""
+    if isinstance(remote := path_of(path), RemotePath):
+        with uploaded(remote) as file:
+            yield file
+        return
     final, before = _target(path)
     if before is not None and not stat.S_ISREG(before.st_mode):
         yield from _written_through(path)
@@ -77,6 +84,9 @@ def remove_unfinished(final: Path) -> None:
 def check_can_write(path: str | os.PathLike[str]) -> None:
     """Raises OSError where `atomic_write` could not: no such folder, no permission, a name that is too long. For those
     who work long before they write."""
+    if isinstance(remote := path_of(path), RemotePath):
+        check_can_upload(remote)
+        return
     final, before = _target(path)
     if before is not None and not stat.S_ISREG(before.st_mode):
         if not os.access(path, os.W_OK):
@@ -90,7 +100,7 @@ def check_can_write(path: str | os.PathLike[str]) -> None:
 
 def check_plain_file(path: str | os.PathLike[str]) -> None:
     """The same, for those who also read what they wrote: no device and no pipe."""
-    before = _target(path)[1]
+    before = None if is_remote(path) else _target(path)[1]
     if before is not None and not stat.S_ISREG(before.st_mode):
         raise OSError(errno.EINVAL, "is not a plain file, so it cannot be read again", str(path))
     check_can_write(path)

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from topmix.data.atomic import check_plain_file, temporary_path
 from topmix.data.counts import MAX_WORDS, CountRows, StoredRows, as_rows, check_lengths, check_n_words, tidy
 from topmix.data.errors import CorpusError
+from topmix.data.paths import path_of
 from topmix.data.store import CorpusParts, open_store, write_store
 from topmix.data.strings import Strings
 
@@ -139,7 +140,7 @@ class RowBuilder:
     def __init__(self, path: str | os.PathLike[str] | None = None, *, most_entries: int | None = None) -> None:
         if path is not None:
             check_plain_file(path)
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None else path_of(path)
         self._most_entries = most_entries
         self._folder: Path | None = None
         self._spools: list[Spool] = []

@@ -18,6 +18,7 @@ from topmix.data.errors import CorpusError
 from topmix.data.formats.arrow_file import open_batches
 from topmix.data.libraries import is_anndata, open_anndata
 from topmix.data.parquet_texts import parquet_files
+from topmix.data.paths import path_of
 from topmix.data.sources import text_format
 from topmix.data.tabular import ArrowTable, as_tabular
 from topmix.data.texts import read_texts
@@ -46,7 +47,7 @@ def column_of(X: object, column: str | Iterable[object], n_docs: int | None = No
 
 def _named_column(X: object, column: str) -> list[object]:
     if isinstance(X, str | os.PathLike):
-        return _column_of_file(Path(X), column)
+        return _column_of_file(path_of(X), column)
     if is_anndata(X):
         return _pick(X.obs, column)
     if as_named := as_tabular(X):

@@ -23,7 +23,7 @@ from topmix.data.counts import MAX_WORDS, CountRows, StoredRows, as_rows, check_
 from topmix.data.design_rows import DesignRows
 from topmix.data.errors import CorpusError
 from topmix.data.matrices import rows_from_array
-from topmix.data.remote_file import is_remote, local_copy
+from topmix.data.paths import is_remote, path_of
 from topmix.data.rows import Rows
 from topmix.data.store import CorpusParts, open_store, verify_store, write_store
 from topmix.data.strings import Strings
@@ -144,6 +144,9 @@ class Corpus:
         """The same documents, with what their priors depend on."""
         return self._with(design=design)
 
+    def without_names(self) -> Corpus:
+        return self._with(names=None)
+
     def with_vectors(self, vectors: Rows) -> Corpus:
         """The same documents, with a vector beside each."""
         if len(vectors) != self.n_docs:
@@ -221,12 +224,11 @@ class Corpus:
         """A saved corpus, mapped from its file. The file must not change while the corpus is in use.
 
         Opening compares the checksums, for which it reads the file once. With `verify=False` it reads only the header,
-        whatever the size of the file. Rows are checked before their first use in either case. A URL such as s3:// or
-        gs:// is fetched once into the cache of this machine (needs fsspec).
+        whatever the size of the file. Rows are checked before their first use in either case. Of a file behind a URL
+        such as s3:// or gs:// (needs fsspec), documents are fetched when they are used, once, into the cache of this
+        machine; their checksums are compared by `verify` alone.
         """
-        if is_remote(path):
-            return cls.of_parts(open_store(local_copy(path), verify=verify), url=path)
-        return cls.of_parts(open_store(Path(path), verify=verify))
+        return cls.of_parts(open_store(path_of(path), verify=verify), url=str(path) if is_remote(path) else None)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a `.topmix` file, atomically. `Corpus.open` maps it, and any safetensors library can read it.
@@ -238,7 +240,7 @@ class Corpus:
             verify_store(source)
         vocabulary = None if self.vocabulary is None else Strings.pack(self.vocabulary, "word")
         names = None if self.names is None else Strings.pack(self.names, "name")
-        write_store(Path(path), *self._all_rows(), self.n_words, vocabulary=vocabulary, names=names, meta=self.meta)
+        write_store(path_of(path), *self._all_rows(), self.n_words, vocabulary=vocabulary, names=names, meta=self.meta)
 
     def verify(self) -> Corpus:
         """Check all checksums and all rows; raise CorpusError at the first error. Returns the corpus."""
@@ -412,10 +414,15 @@ class Corpus:
             return None if self._rows.verified else self.path
         return self._unverified
 
+    def _ready(self, begins: ArrayLike, ends: ArrayLike) -> None:
+        if isinstance(self._rows, StoredRows):
+            self._rows.ready(begins, ends)
+
     def _slice(self, begin: int, end: int) -> Corpus:
         offsets = self.offsets()
         _, index, value = self._unchecked_rows()
         first, last = int(offsets[begin]), int(offsets[end])
+        self._ready(first, last)
         indptr = offsets[begin : end + 1]
         names = None if self.names is None else self.names[begin:end]
         rows = indptr - first if first else indptr, index[first:last], value[first:last]
@@ -439,6 +446,7 @@ class Corpus:
         offsets = self.offsets()
         _, index, value = self._unchecked_rows()
         starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
+        self._ready(starts, starts + lengths)
         indptr = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(lengths, out=indptr[1:])
         entries = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])

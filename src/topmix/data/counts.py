@@ -116,7 +116,8 @@ class StoredRows:
 
     def all(self) -> CountRows:
         """All rows, checked once."""
-        self.file.check_length()
+        self.file.ready(self.index)
+        self.file.ready(self.value)
         if not self.checked:
             problem, n_tokens = _core.check_saved_rows(*self.arrays, self.n_words, 0, threads())
             if problem:
@@ -125,6 +126,11 @@ class StoredRows:
                 self._refuse(f"the header says {self.n_tokens:g} tokens, but the counts sum to {n_tokens:g}")
             self.checked = self._offsets_checked = True
         return self.arrays
+
+    def ready(self, begins: ArrayLike, ends: ArrayLike) -> None:
+        """Before entries are taken out: these ranges of them."""
+        self.file.ready(self.index, begins, ends)
+        self.file.ready(self.value, begins, ends)
 
     def check(self, rows: CountRows, numbers: Iterable[int]) -> None:
         """Check rows that were taken out: `numbers` says which they are."""

@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from topmix.data.atomic import TEMPORARY_SUFFIX
 from topmix.data.errors import CorpusError
+from topmix.data.paths import TEMPORARY_SUFFIX
 
 DTYPES: dict[str, np.dtype] = {
     "F64": np.dtype("<f8"),
@@ -144,10 +145,21 @@ def map_array(pages: mmap.mmap, entry: Entry, start: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class MappedFile:
-    """The pages of a file. A page behind its end would end the process (SIGBUS), so ask before pages are touched."""
+    """The pages of a file. A page behind its end would end the process (SIGBUS), and one of a file behind a URL may not
+    have been fetched, so ask before pages are touched."""
 
     path: Path
     pages: mmap.mmap
+    fetch: Callable[[NDArray[np.int64], NDArray[np.int64]], None] | None = None  # from bytes, to bytes
+
+    def ready(self, array: np.ndarray, begins: ArrayLike = 0, ends: ArrayLike | None = None) -> None:
+        """Before items of an array are touched: all of them, or some ranges."""
+        self.check_length()
+        if self.fetch is not None and len(array):
+            at = array.ctypes.data - np.frombuffer(self.pages, np.uint8).ctypes.data
+            if 0 <= at < len(self.pages):  # not a copy
+                items = np.atleast_1d(begins), np.atleast_1d(len(array) if ends is None else ends)
+                self.fetch(*(at + item.astype(np.int64) * array.itemsize for item in items))
 
     def check_length(self) -> None:
         size = self.pages.size()  # of the file, which this mapping keeps open

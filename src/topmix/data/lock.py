@@ -1,7 +1,7 @@
 """One process at a time writes to a folder: a lock on a file in it.
 
 The system ends a lock with the process that holds it, so that a kill leaves none behind. The file stays, and says who
-held it last. Windows and some file systems have no such lock; there nobody is refused.
+held it last. Windows, some file systems and object storage have no such lock; there nobody is refused.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import weakref
 from datetime import UTC, datetime
 from pathlib import Path
 
+from topmix.data.paths import is_remote
+
 
 class InUseError(RuntimeError):
     """Somebody else writes there."""
@@ -24,6 +26,8 @@ class WriteLock:
 
     def __init__(self, path: Path):
         self.process, self.one_at_a_time = os.getpid(), threading.Lock()
+        if is_remote(path):
+            return
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         self._end = weakref.finalize(self, os.close, self._file)
         if sys.platform == "win32":
@@ -47,6 +51,8 @@ class WriteLock:
     def is_of(self, path: Path) -> bool:
         """Whether this is our lock of this file: not of the process that we were forked from, nor of a file that was
         deleted since."""
+        if is_remote(path):
+            return self.process == os.getpid()
         try:
             return self.process == os.getpid() and os.path.samestat(os.fstat(self._file), os.stat(path))
         except FileNotFoundError:
@@ -60,7 +66,7 @@ _asking = threading.Lock()
 def write_lock(path: Path) -> WriteLock:
     """The lock of this process on a file, which is made if it is not there. Raises InUseError."""
     with _asking:
-        key = os.path.realpath(path)
+        key = str(path) if is_remote(path) else os.path.realpath(path)
         lock = _held.get(key)
         if lock is None or not lock.is_of(path):
             lock = _held[key] = WriteLock(path)

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from topmix.data.documents import DEFAULT_ID_FIELD, Document, Fields, document_of, field_list, is_hidden
 from topmix.data.errors import CorpusError
 from topmix.data.formats.arrow_file import ArrowFile, RowGroup, open_table
-from topmix.data.remote_file import files_below, is_remote
+from topmix.data.paths import is_remote, path_of
+from topmix.data.remote_file import files_below
 
 BATCH_ROWS = 1 << 10
 SUFFIX = ".parquet"
@@ -37,7 +38,8 @@ Part = tuple[Piece, ...]
 def parquet_files(path: str | os.PathLike[str]) -> list[str]:
     """The path itself, or the *.parquet files of a folder, sorted; hidden ones are skipped."""
     if is_remote(path):
-        return files_below(path, SUFFIX) or [path]
+        url = str(path_of(path)) if isinstance(path, os.PathLike) else path
+        return files_below(url, SUFFIX) or [url]
     folder = Path(path)
     if not folder.is_dir():
         return [str(folder)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.formats import FORMATS, Options
 from topmix.data.formats.format import VocabularyLike
+from topmix.data.paths import path_of
 from topmix.data.remote_file import local_copy
 from topmix.data.sources import Source, look, named_format
 from topmix.data.texts import read_texts
@@ -76,7 +76,7 @@ def read_corpus(
             f"{file}: byte 0: neither the name nor the first bytes tell the format; "
             f"pass format=, one of {', '.join(FORMATS)}"
         )
-    options = Options(vocabulary, n_words, first_id, None if out is None else Path(out), verify)
+    options = Options(vocabulary, n_words, first_id, None if out is None else path_of(out), verify)
     try:
         return source.counts.read(file, options)
     except CorpusError as error:  # errors of the builder do not name the file
@@ -97,7 +97,7 @@ def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | Non
     to a second file in the same folder, `vocab.X.txt` for `docword.X.txt` and `X.mtx.vocab.txt` for X.mtx, and lose the
     names (except svmlight) and meta. Files are written atomically.
     """
-    target = Path(path)
+    target = path_of(path)
     if format is not None:
         chosen = named_format(format)
     else:

@@ -1,27 +1,28 @@
 """Files behind URLs (s3://, gs://, https://): copied once into this machine's cache, then used as local files; or
-read where they are, when only some of their bytes are wanted.
-
-fsspec knows the protocols; it is imported when a URL is opened, and asks for the package that a protocol needs.
-"""
+read where they are, when only some of their bytes are wanted. paths.py says how a URL is a path."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import sys
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeGuard
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
 
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
+from topmix.data.paths import copy_version, file_system, is_remote, os_errors, remote_version, retried, version_of
 
-if TYPE_CHECKING:
-    from fsspec import AbstractFileSystem
+BLOCK = 1 << 18  # bytes that are fetched at least, where some of a file are wanted
+BLOCKS_AT_A_TIME = 1 << 8  # 64 MB in memory
 
-BLOCK = 1 << 24
+_urls: dict[str, str] = {}  # of local copies
 
 
 def cache_folder() -> Path:
@@ -38,41 +39,114 @@ def cache_folder() -> Path:
     return Path.home() / ".cache" / "topmix"
 
 
-def is_remote(path: str | os.PathLike[str]) -> TypeGuard[str]:
-    return isinstance(path, str) and "://" in path
-
-
-def local_copy(url: str) -> Path:
+def local_copy(path: str | os.PathLike[str]) -> Path:
     """The file behind a URL, in the cache. It is fetched again when the file behind the URL is another."""
-    with _explained(url):
+    url = str(path)
+
+    def copied() -> Path:
         files, name = file_system(url)
-        version = f"{url} {files.ukey(name)}"
-        folder = cache_folder() / "files"
-        path = folder / f"{hashlib.sha256(version.encode()).hexdigest()[:24]}-{Path(name).name}"
-        folder.mkdir(parents=True, exist_ok=True)
-        with _one_at_a_time(path):
-            if not path.exists():
-                with files.open(name, "rb") as source, atomic_write(path) as copy:
-                    shutil.copyfileobj(source, copy, BLOCK)
-    return path
+        copy = _cached("files", url, remote_version(files, name))
+        with _one_at_a_time(copy):
+            if not copy.exists():
+                with atomic_write(copy) as file:
+                    copy_version(files, name, file)
+        return copy
+
+    with _explained(url):
+        copy = retried(url, "cannot be read", copied)
+    _urls[str(copy)] = url
+    return copy
+
+
+def url_behind(path: str) -> str | None:
+    """The URL that `local_copy` made this file of, in this process."""
+    return _urls.get(path)
 
 
 def open_binary(path: str | os.PathLike[str]) -> IO[bytes]:
     """A file, or one behind a URL, of which only the bytes that are read are fetched."""
     if not is_remote(path):
         return open(path, "rb")
-    with _explained(path):
-        files, name = file_system(path)
+    with _explained(str(path)):
+        files, name = file_system(str(path))
         opened: IO[bytes] = files.open(name, "rb")
         return opened
 
 
+class SparseCopy:
+    """A copy with holes of a file behind a URL, in the cache: bytes are fetched when somebody needs them, and kept.
+
+    Processes of a machine share it. Beside it is a byte for each block, which says whether the block is there. It is
+    written when the block is on the disk, so a process that is killed leaves a block that is fetched again.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        with _explained(url):
+            files, name = file_system(url)
+            about = files.info(name)
+            self.version, self.size = version_of(about), int(about["size"])
+            self.path = _cached("parts", url, self.version)
+            marks, n_blocks = self.path.with_name(f"{self.path.name}.blocks"), -(-self.size // BLOCK)
+            with _one_at_a_time(self.path):
+                for made, size in ((self.path, self.size), (marks, n_blocks)):
+                    with open(made, "ab") as file:  # which a killed process may have left too short
+                        file.truncate(size)
+            self._file = os.open(self.path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+            weakref.finalize(self, os.close, self._file)
+            self._marks = np.memmap(marks, np.uint8, "r+", shape=n_blocks) if n_blocks else np.zeros(0, np.uint8)
+
+    def need(self, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+        """Fetches what is not here of these ranges of bytes, as whole blocks."""
+        wanted = np.zeros(len(self._marks) + 1, np.int64)
+        some = ends > begins
+        np.add.at(wanted, begins[some] // BLOCK, 1)
+        np.add.at(wanted, (ends[some] - 1) // BLOCK + 1, -1)
+        missing = np.flatnonzero((np.cumsum(wanted[:-1]) > 0) & (self._marks == 0))
+        for batch in np.array_split(missing, range(BLOCKS_AT_A_TIME, len(missing), BLOCKS_AT_A_TIME)):
+            if len(batch):
+                self._fetch(batch)
+
+    def _fetch(self, blocks: NDArray[np.int64]) -> None:
+        runs = np.split(blocks, np.flatnonzero(np.diff(blocks) > 1) + 1)
+        begins = [int(run[0]) * BLOCK for run in runs]
+        ends = [min(self.size, (int(run[-1]) + 1) * BLOCK) for run in runs]
+
+        def ranges() -> tuple[str, list[bytes]]:
+            files, name = file_system(self.url)
+            found = files.cat_ranges([name] * len(runs), begins, ends, on_error="raise")
+            return remote_version(files, name), found
+
+        with _explained(self.url):
+            version, found = retried(self.url, "cannot be read", ranges)
+            if version != self.version:
+                raise CorpusError(f"{self.url}: was replaced by another file since it was opened")
+        for begin, end, data in zip(begins, ends, found, strict=True):
+            if len(data) != end - begin:
+                raise CorpusError(f"{self.url}: {len(data)} bytes came where {end - begin} were asked for")
+            os.lseek(self._file, begin, os.SEEK_SET)
+            os.write(self._file, data)
+        os.fsync(self._file)
+        self._marks[blocks] = 1
+
+
+def _cached(kind: str, url: str, version: str) -> Path:
+    """Where this version of a file is kept."""
+    folder = cache_folder() / kind / hashlib.sha256(f"{url} {version}".encode()).hexdigest()[:24]
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / PurePosixPath(url).name[-200:]
+
+
 def files_below(url: str, suffix: str) -> list[str]:
-    """URLs of all files in a folder behind a URL whose names end like this, sorted, without hidden ones. A URL of a
-    file has none."""
+    """URLs of all files in a folder behind a URL whose names end like this, sorted, without hidden ones; or of all that
+    a pattern with a * matches. A URL of a file has none."""
     with _explained(url):
         files, folder = file_system(url)
         folder = folder.rstrip("/")
+        if "*" in folder:
+            return [
+                files.unstrip_protocol(path) for path in sorted(files.glob(folder)) if path.lower().endswith(suffix)
+            ]
         if not files.isdir(folder):
             return []
         parts = sorted((path[len(folder) :].strip("/").split("/"), path) for path in files.find(folder))
@@ -80,23 +154,16 @@ def files_below(url: str, suffix: str) -> list[str]:
         return [files.unstrip_protocol(path) for path in shown if path.lower().endswith(suffix)]
 
 
-def file_system(url: str) -> tuple[AbstractFileSystem, str]:
-    """What opens files behind such URLs, and the name that it knows this one by."""
-    try:
-        import fsspec
-    except ImportError as error:
-        raise CorpusError(f"{url}: URLs are read with fsspec: pip install fsspec, or topmix[ray]") from error
-    return fsspec.core.url_to_fs(url)
-
-
 @contextmanager
 def _explained(url: str) -> Iterator[None]:
     try:
-        yield
+        with os_errors(url):
+            yield
     except CorpusError:
         raise
-    except (OSError, ImportError, ValueError) as error:
-        raise CorpusError(f"{url}: cannot be fetched: {error}") from error
+    except (OSError, ImportError) as error:
+        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise CorpusError(f"{url}: cannot be fetched: {said.removeprefix(f'{url}: ')}") from error
 
 
 @contextmanager

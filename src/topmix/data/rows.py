@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
 from topmix.data.matrices import Frame
+from topmix.data.paths import is_remote, path_of
+from topmix.data.remote_file import local_copy
 
 BLOCK_BYTES = 1 << 24
 TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}  # of a length that counts as one
@@ -55,11 +57,11 @@ class Rows:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], feature_names: Sequence[str] | None = None) -> Rows:
-        """Map a .npy file of float32 or float64. Pages are read when they are used."""
-        path = Path(path)
+        """Map a .npy file of float32 or float64. Pages are read when they are used; a URL is fetched first."""
+        path = path_of(path)
         try:
-            data = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (FileNotFoundError, PermissionError, IsADirectoryError):
+            data = np.load(local_copy(path) if is_remote(path) else path, mmap_mode="r", allow_pickle=False)
+        except (FileNotFoundError, PermissionError, IsADirectoryError, CorpusError):
             raise
         except Exception as error:  # NumPy parses the header as Python: a damaged one raises nearly anything
             raise CorpusError(f"{path}: not a complete .npy file: {error}") from error

@@ -24,7 +24,7 @@ from topmix import _core
 from topmix.data.corpus import Corpus
 from topmix.data.design_rows import DesignRows
 from topmix.data.errors import CorpusError
-from topmix.data.remote_file import is_remote, local_copy
+from topmix.data.paths import Version, file_version, path_of
 from topmix.data.rows import GroupedRows, Rows, sums_between
 from topmix.data.vectors import MAPPED_FILES, GroupShard, VectorShard, mapped_array
 from topmix.numerics.threads import threads
@@ -51,15 +51,17 @@ class SavedRows:
 
     def read(self) -> Corpus:
         """The documents, as they lie in the file on this machine."""
-        path = local_copy(self.path) if is_remote(self.path) else self.path
+        path, version, why = path_of(self.path), None, "there is no such file"
         try:
-            about = os.stat(path)
+            version = file_version(path)
         except OSError as error:
+            why = error.strerror or str(error)
+        if version is None:
             raise CorpusError(
-                f"{path}: this machine cannot read the corpus: {error.strerror}. Every machine that computes needs the "
+                f"{path}: this machine cannot read the corpus: {why}. Every machine that computes needs the "
                 "file under the same path: put it on storage that all of them see, or pass a URL such as s3://"
-            ) from error
-        corpus = _mapped_corpus(str(path), about.st_mtime_ns, about.st_size)
+            )
+        corpus = _mapped_corpus(str(path), version)
         if (corpus.n_docs, corpus.nnz) != (self.n_docs, self.nnz):
             raise CorpusError(
                 f"{path}: has {corpus.n_docs} documents and {corpus.nnz} entries, expected {self.n_docs} and "
@@ -69,8 +71,9 @@ class SavedRows:
 
 
 @lru_cache(maxsize=MAPPED_FILES)
-def _mapped_corpus(path: str, changed: int, size: int) -> Corpus:
-    return Corpus.open(path, verify=False)  # the sender has, and rows are checked when they are taken out
+def _mapped_corpus(path: str, version: Version) -> Corpus:
+    """Without names, which no shard has. The sender has verified it, and rows are checked when they are taken out."""
+    return Corpus.open(path, verify=False).without_names()
 
 
 def forget_mapped_files() -> None:

@@ -7,7 +7,7 @@
     a folder           texts, one document per file; without text files it may have *.parquet files
     any other file     counts, by the file's name and first bytes
 
-Files of text may be compressed with gzip (.gz). A URL such as s3:// is fetched first, except for Parquet.
+Files of text may be compressed with gzip (.gz). A file behind a URL such as s3:// is fetched first, except for Parquet.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from topmix.data.atomic import TEMPORARY_SUFFIX
 from topmix.data.documents import is_hidden
 from topmix.data.errors import CorpusError
 from topmix.data.formats import FORMATS, Format
 from topmix.data.formats.arrow import holds_texts
 from topmix.data.parquet_texts import SUFFIX, parquet_files
-from topmix.data.remote_file import is_remote, local_copy
+from topmix.data.paths import TEMPORARY_SUFFIX, is_remote, path_of
+from topmix.data.remote_file import local_copy
 from topmix.data.textfile import TextFile
 
 TEXT_SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".txt": "lines", ".text": "lines"}
@@ -58,16 +58,20 @@ def look(path: str | os.PathLike[str], format: str | None = None) -> Source:
 
 
 def fetched(path: str | os.PathLike[str]) -> Path | str:
-    """The path; for a URL that of its copy on this machine, or itself for Parquet, which is read where it is."""
+    """The path; for a URL that of its copy on this machine. A folder, and Parquet (then a string), are read where they
+    are."""
     if not is_remote(path):
         return Path(path)
-    return path if path.lower().endswith(SUFFIX) or parquet_files(path) != [path] else local_copy(path)
+    url = str(path_of(path)) if isinstance(path, os.PathLike) else path
+    if url.lower().endswith(SUFFIX) or parquet_files(url) != [url]:
+        return url
+    return folder if (folder := path_of(path)).is_dir() else local_copy(url)
 
 
 def text_format(path: str | os.PathLike[str]) -> str | None:
     """The text format by the name of the path: "jsonl", "csv", "tsv", "lines" or "folder"; "parquet" for a folder of
     such files. None if it is not text."""
-    path = Path(path)
+    path = path_of(path)
     if path.is_dir():
         if any(True for _ in text_files(path)):
             return "folder"

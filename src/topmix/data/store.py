@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import mmap
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -29,6 +29,7 @@ from topmix.data.counts import CountRows, StoredRows
 from topmix.data.errors import CorpusError
 from topmix.data.layout import (
     DTYPES,
+    MAX_HEADER,
     Entry,
     MappedFile,
     bounded,
@@ -39,6 +40,8 @@ from topmix.data.layout import (
     plan,
     read_header,
 )
+from topmix.data.paths import is_remote
+from topmix.data.remote_file import SparseCopy
 from topmix.data.strings import Strings
 from topmix.numerics.threads import threads
 
@@ -48,6 +51,7 @@ FORMAT_VERSION = 1
 # In the order of the file: wide types first, so that each array is aligned.
 ARRAYS = {"indptr": "I64", "vocabulary_offsets": "I64", "names_offsets": "I64", "index": "I32", "value": "F32",
           "vocabulary": "U8", "names": "U8"}  # fmt: skip
+LATER = ("index", "value", "names")  # arrays of a file behind a URL that are fetched when they are needed
 BLOCK = 1 << 24  # bytes in memory at a time
 
 
@@ -159,14 +163,21 @@ def write_store(
 
 
 def open_store(path: Path, *, verify: bool) -> CorpusParts:
-    """Map a saved corpus. Checks the header against the file, the ends of indptr, and with `verify` the checksums."""
-    with open(path, "rb") as file:
+    """Map a saved corpus. Checks the header against the file, the ends of indptr, and with `verify` the checksums. Of a
+    file behind a URL rows and names are fetched when they are needed, and the checksums of the others are compared."""
+    copy = SparseCopy(str(path)) if is_remote(path) else None
+    with open(path if copy is None else copy.path, "rb") as file:
+        if copy is not None:
+            _fetch_header(copy, file)
         entries, metadata, start = read_header(file, path)
         counts = _check_metadata(path, metadata)
         _check_entries(path, entries, counts)
+        if copy is not None:
+            _fetch_arrays(copy, entries, start)
         if verify:
-            _compare_checksums(file, path, entries, metadata, start)
-        mapped = MappedFile(path, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            _compare_checksums(file, path, entries, metadata, start, () if copy is None else LATER)
+        pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        mapped = MappedFile(path, pages, None if copy is None else copy.need)
         arrays = {name: map_array(mapped.pages, e, start) for name, e in entries.items()}
     indptr = arrays["indptr"]
     if indptr[0] != 0 or indptr[-1] != counts["nnz"]:
@@ -183,8 +194,9 @@ def open_store(path: Path, *, verify: bool) -> CorpusParts:
                 at = start + entries[f"{name}_offsets"].begin
                 raise CorpusError(f"{path}: byte {at}: the offsets of {name} do not go from 0 to {len(arrays[name])}")
             strings[name] = Strings(arrays[name], offsets, mapped)
+    is_verified = verify and copy is None
     rows = StoredRows(
-        mapped, indptr, arrays["index"], arrays["value"], counts["n_words"], float(metadata["n_tokens"]), verify
+        mapped, indptr, arrays["index"], arrays["value"], counts["n_words"], float(metadata["n_tokens"]), is_verified
     )
     words, names = strings.get("vocabulary"), strings.get("names")
     return CorpusParts(rows, counts["n_words"], words, names, json.loads(metadata["meta"]))
@@ -192,14 +204,40 @@ def open_store(path: Path, *, verify: bool) -> CorpusParts:
 
 def verify_store(path: Path) -> None:
     """Check the checksums of a corpus file, in bounded memory."""
-    with open(path, "rb") as file:
+    copy = SparseCopy(str(path)) if is_remote(path) else None
+    if copy is not None:
+        copy.need(np.zeros(1, np.int64), np.full(1, copy.size))
+    with open(path if copy is None else copy.path, "rb") as file:
         entries, metadata, start = read_header(file, path)
         _check_metadata(path, metadata)
         _compare_checksums(file, path, entries, metadata, start)
 
 
+def _fetch_header(copy: SparseCopy, file: IO[bytes]) -> None:
+    for n in (8, None):
+        file.seek(0)
+        end = n or 8 + min(int.from_bytes(file.read(8), "little"), MAX_HEADER)
+        copy.need(np.zeros(1, np.int64), np.full(1, min(end, copy.size)))
+
+
+def _fetch_arrays(copy: SparseCopy, entries: dict[str, Entry], start: int) -> None:
+    """All but those that can be fetched later: an array that is not aligned is copied when the file is mapped."""
+    now = [
+        (start + e.begin, start + e.end)
+        for name, e in entries.items()
+        if name not in LATER or (start + e.begin) % DTYPES[e.dtype].itemsize
+    ]
+    begins, ends = np.array(now, np.int64).reshape(-1, 2).T
+    copy.need(begins, ends)
+
+
 def _compare_checksums(
-    file: IO[bytes], path: Path, entries: dict[str, Entry], metadata: dict[str, str], start: int
+    file: IO[bytes],
+    path: Path,
+    entries: dict[str, Entry],
+    metadata: dict[str, str],
+    start: int,
+    leave_out: Collection[str] = (),
 ) -> None:
     """Reads the file, and does not map it: a file that is cut meanwhile is an error and not the end of the process."""
     checksums = json.loads(metadata["crc32"])
@@ -207,6 +245,8 @@ def _compare_checksums(
         raise CorpusError(f"{path}: the checksums in the header do not belong to the arrays of the file")
     buffer = np.empty(min(BLOCK, max((e.end - e.begin for e in entries.values()), default=0)), np.uint8)
     for name, crc in checksums.items():
+        if name in leave_out:
+            continue
         begin, end = start + entries[name].begin, start + entries[name].end
         file.seek(begin)
         found, left = 0, end - begin

@@ -22,6 +22,7 @@ class Strings(Sequence[str]):
         self.file = file  # that both are mapped from
 
     def __getstate__(self) -> dict[str, object]:
+        self._ready(0, len(self.text))
         return self.__dict__ | {"file": None}
 
     @classmethod
@@ -57,11 +58,11 @@ class Strings(Sequence[str]):
         if not -n <= i < n:
             raise IndexError(f"string {i} does not exist: there are {n}")
         i %= n
-        if self.file is not None:
-            self.file.check_length()
+        self._ready(0, 0)
         begin, end = int(self.offsets[i]), int(self.offsets[i + 1])
         if not 0 <= begin <= end <= len(self.text):
             raise CorpusError(f"string {i} goes from byte {begin} to {end} of {len(self.text)}")
+        self._ready(begin, end)
         try:
             return self.text[begin:end].tobytes().decode()
         except UnicodeDecodeError as error:
@@ -71,12 +72,12 @@ class Strings(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         for begin in range(0, len(self), 4096):
-            if self.file is not None:
-                self.file.check_length()
+            self._ready(0, 0)
             block = self.offsets[begin : begin + 4097]
             first = int(block[0])
             if first < 0 or int(block[-1]) > len(self.text) or np.any(block[1:] < block[:-1]):
                 raise CorpusError(f"the offsets of strings {begin} to {begin + len(block) - 2} do not rise")
+            self._ready(first, int(block[-1]))
             text = self.text[first : int(block[-1])].tobytes()
             cuts = (block - first).tolist()
             for j, (a, b) in enumerate(pairwise(cuts)):
@@ -99,7 +100,13 @@ class Strings(Sequence[str]):
     def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """The bytes of these strings alone, and offsets from 0: as a file has them."""
         first, last = int(self.offsets[0]), int(self.offsets[-1])
+        self._ready(first, last)
         return self.text[first:last], self.offsets - first if first else self.offsets
+
+    def _ready(self, begin: int, end: int) -> None:
+        """Before these bytes of the text are touched."""
+        if self.file is not None:
+            self.file.ready(self.text, begin, end)
 
     def problem(self) -> str:
         """A description of the first error in the offsets or the encoding, or ''. Reads every byte."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
+from topmix.data.paths import open_whole
 
 if TYPE_CHECKING:
     from _csv import Writer
@@ -33,7 +34,7 @@ class TextFile:
         self.path = path
         self.line = 1  # number of the next line
         self._block = block
-        self._raw: IO[bytes] = open(path, "rb", buffering=1 << 16)  # noqa: SIM115
+        self._raw: IO[bytes] = open_whole(path)
         self._file: IO[bytes] = self._raw
         start = self.head(2)
         if path.suffix.lower() == ".gz" and not start:

@@ -8,14 +8,15 @@
     a folder           one document per file, found recursively, in sorted order; hidden files are skipped. A folder
                        without texts may have *.parquet files, with one document per row
 
-A URL such as s3:// is fetched first, except for Parquet, which is read where it is. All except Parquet may be
-compressed with gzip (.gz). Only one document is in memory at a time. Errors name the file and the line.
+A file behind a URL such as s3:// is fetched first, except for Parquet, which is read where it is. All except Parquet
+may be compressed with gzip (.gz). Only one document is in memory at a time. Errors name the file and the line.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import threading
 import warnings
@@ -29,6 +30,7 @@ from typing import IO
 from topmix.data.documents import Document, Fields, document_of, field_list, first_and_all, is_hidden
 from topmix.data.errors import CorpusError
 from topmix.data.parquet_texts import SUFFIX, ParquetTexts
+from topmix.data.paths import is_remote, open_whole
 from topmix.data.sources import TEXT_SUFFIXES, Source, fetched, text_files, text_format
 
 OTHER_TEXTS = (".md", ".rst", ".tex", ".html", ".htm", ".xml", ".eml", ".log")  # texts that a folder may hold, too
@@ -98,6 +100,11 @@ def _open(path: Path, encoding: str, errors: str, newline: str | None = None) ->
     opener: Callable[..., IO[str]] = gzip.open if path.suffix.lower() == ".gz" else open
     if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
         encoding = "utf-8-sig"  # removes the byte order mark that spreadsheets write
+    if is_remote(path):  # of a folder, where a file is one document
+        with open_whole(path) as file:
+            copy = io.BytesIO(file.read())
+        text = gzip.GzipFile(fileobj=copy) if opener is gzip.open else copy
+        return io.TextIOWrapper(text, encoding, errors, newline)
     return opener(path, "rt", encoding=encoding, errors=errors, newline=newline)
 
 

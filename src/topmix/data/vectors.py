@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -13,6 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from topmix.data.errors import CorpusError
+from topmix.data.paths import is_remote
+from topmix.data.remote_file import local_copy, url_behind
 from topmix.data.rows import SparseArray, mapped_root, sums_between
 
 MAPPED_FILES = 8  # that a process keeps open, of each kind
@@ -22,7 +24,7 @@ MAPPED_FILES = 8  # that a process keeps open, of each kind
 class MappedArray:
     """A whole array of a mapped file."""
 
-    path: str
+    path: str  # or the URL that it came from
     dtype: str
     shape: tuple[int, ...]
     offset: int  # bytes
@@ -34,19 +36,21 @@ class MappedArray:
         if root is None or root.filename is None or not array.flags.c_contiguous:
             return None
         begin = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
-        return cls(os.path.abspath(root.filename), array.dtype.str, array.shape, root.offset + begin)
+        path = os.path.abspath(root.filename)
+        return cls(url_behind(path) or path, array.dtype.str, array.shape, root.offset + begin)
 
     def open(self) -> np.ndarray:
+        path = local_copy(self.path) if is_remote(self.path) else self.path
         try:
-            about = os.stat(self.path)
+            about = os.stat(path)
         except OSError as error:
             raise CorpusError(
                 f"{self.path}: this machine cannot read the table: {error.strerror}. Every machine that computes needs "
-                "the file under the same path"
+                "the file under the same path, or pass a URL such as s3://"
             ) from error
         if about.st_size < self.offset + int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize:
             raise CorpusError(f"{self.path}: has {about.st_size} bytes, too few for rows of {self.shape}")
-        return mapped_array(self, about.st_mtime_ns)
+        return mapped_array(replace(self, path=str(path)), about.st_mtime_ns)
 
 
 @lru_cache(maxsize=MAPPED_FILES)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from topmix.data.corpus import Corpus
+from topmix.data.paths import path_of
 from topmix.export.files import write_csv, write_mallet, write_parquet, write_pyldavis, write_tsv
 from topmix.export.libraries import save_gensim, save_sklearn, to_gensim, to_pyldavis, to_sklearn
 from topmix.views.model import Model, ModelView
@@ -43,7 +44,7 @@ def export(model: Model, path: str | os.PathLike[str], format: str | None = None
     corpus : Corpus, what `fit` of the model takes, or None
         Documents. "pyldavis" needs them; "mallet" writes doc-topics.txt if they are given.
     """
-    target = Path(path)
+    target = path_of(path)
     if format is None:
         format = next((name for name, (ending, _) in EXPORTS.items() if ending and target.name.endswith(ending)), None)
     if format not in EXPORTS:

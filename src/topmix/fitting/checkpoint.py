@@ -25,6 +25,7 @@ from topmix.allocations.covariate_prior import CovariatePrior
 from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.label_prior import LabelPrior
 from topmix.data.errors import CorpusError
+from topmix.data.paths import open_whole
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import CHECKPOINT, open_file, write_file
 from topmix.files.writer import Writer
@@ -104,7 +105,7 @@ class Checkpoint:
     def read(self, model: TopicModel) -> Progress | None:
         """What `write` wrote, or None where there is no file. `model` is an empty one of the kind that is expected."""
         try:
-            with self.names_the_file(), open(self.path, "rb") as opened:
+            with self.names_the_file(), open_whole(self.path) as opened:
                 file = open_file(opened, self.path, CHECKPOINT)
                 self._compare(file.table("fit") or {})
                 return _progress(file, model)

@@ -14,7 +14,6 @@ read into memory, and read again when it is another.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections import Counter
@@ -30,6 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from topmix._version import __version__
 from topmix.api import Predictor, load_predictor
+from topmix.data.paths import Version, file_version
 from topmix.numerics.threads import count_of_threads
 from topmix.pages.assets import Json
 from topmix.pages.web import answer_in_json, json_reply
@@ -80,12 +80,11 @@ class ModelFile:
             logger.warning("%s has changed, and the model from before goes on answering: %s", self.path, error)
         self._version = found
 
-    def _found(self) -> tuple[int, int, int] | None:
+    def _found(self) -> Version | None:
         try:
-            found = os.stat(self.path)
-        except OSError:
+            return file_version(self.path)
+        except OSError:  # the storage does not answer: the model stays
             return None
-        return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def service(predictor: Predictor | ModelFile, name: str = "", threads: int | None = None) -> ASGIApp:

@@ -32,8 +32,9 @@ from topmix.data.documents import (
 from topmix.data.errors import CorpusError
 from topmix.data.libraries import from_anndata, is_anndata, open_anndata
 from topmix.data.parquet_texts import ParquetTexts
+from topmix.data.paths import is_remote, path_of
 from topmix.data.readers import kind_of_text, read_corpus
-from topmix.data.remote_file import is_remote, local_copy
+from topmix.data.remote_file import local_copy
 from topmix.data.tabular import BLOCK_CELLS, ArrowStream, Tabular, as_tabular, counts_of, text_columns, texts_of
 from topmix.data.texts import read_texts
 from topmix.data.vectorize import Vectorizer, check_settings
@@ -271,7 +272,7 @@ class _Door:
             return None
         if not (given is None or isinstance(given, Vectorizer)) or _kind_of_path(X, self.how.format) != "parquet":
             return None
-        path = X if is_remote(X) else os.path.abspath(X)
+        path = str(path_of(X)) if is_remote(X) else os.path.abspath(X)
         texts = ParquetTexts(path, self.how.text, self.how.file.get("id_field"))
         vectorizer = self._vectorizer()
         vocabulary = vectorizer._begin_fit() if self.known is None else vectorizer._known_vocabulary()

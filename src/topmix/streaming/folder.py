@@ -7,12 +7,14 @@
 A new model is written beside the old one. Then the state, which names it, is replaced in one step, and after that the
 old model is removed. A process that is killed at any moment leaves a state and the model that it names. A stream that
 finds another state than the one that it left writes nothing.
+
+In object storage a file is replaced in one step, too, so the same holds there. It has no locks: of two processes that
+write at the same moment neither may notice the other, so let one write.
 """
 
 from __future__ import annotations
 
 import errno
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,9 @@ import numpy as np
 
 from topmix.api.files import load, save
 from topmix.api.variational import VariationalTopics
-from topmix.data.atomic import TEMPORARY_SUFFIX
 from topmix.data.errors import CorpusError
 from topmix.data.lock import InUseError, WriteLock, write_lock
+from topmix.data.paths import TEMPORARY_SUFFIX, Version, file_version, open_version
 from topmix.engines import Engine
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import open_file, write_file
@@ -32,7 +34,6 @@ from topmix.streaming.record import BatchId, BatchRecord
 from topmix.streaming.words import Words
 
 STATE, LOCK, KIND = "state", "lock", "topmix-stream"
-Version = tuple[int, int, int]
 NEW = Age()
 
 
@@ -68,8 +69,8 @@ class Folder:
         path = self.path / STATE
         while path.exists():
             try:
-                with open(path, "rb") as opened:
-                    self._seen = _version(os.fstat(opened.fileno()))
+                opened, self._seen = open_version(path)
+                with opened:
                     return _kept(self.path, open_file(opened, path, KIND), engine)
             except FileNotFoundError as error:
                 if self._is_as_seen():  # and there is no newer model
@@ -115,8 +116,7 @@ class Folder:
             )
 
     def _is_as_seen(self) -> bool:
-        path = self.path / STATE
-        return (_version(os.stat(path)) if path.exists() else None) == self._seen
+        return file_version(self.path / STATE) == self._seen
 
     def _write_state(self, kept: Kept) -> None:
         waiting = kept.words.waiting
@@ -132,7 +132,7 @@ class Folder:
         }
         arrays = {"documents": kept.words.documents, "waiting": np.fromiter(waiting.values(), float, len(waiting))}
         write_file(self.path / STATE, KIND, arrays, about)
-        self._seen = _version(os.stat(self.path / STATE))
+        self._seen = file_version(self.path / STATE)
 
 
 def _kept(folder: Path, file: CheckedReader, engine: str | Engine) -> Kept | None:
@@ -164,8 +164,3 @@ def _age(day: Any, remembered: Any) -> Age:
     if not known or type(remembered) is not float or not 0.0 <= remembered < np.inf:
         raise ModelFileError("'day' and 'remembered' are not the age of a stream")
     return Age(day, remembered)
-
-
-def _version(found: os.stat_result) -> Version:
-    """Changes when a file is replaced."""
-    return found.st_dev, found.st_ino, found.st_mtime_ns

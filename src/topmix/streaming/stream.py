@@ -13,7 +13,6 @@ from __future__ import annotations
 import copy
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from sklearn.base import clone
 from topmix.api.checkpoints import NOT_COMPARED, described_parameters
 from topmix.api.variational import VariationalTopics
 from topmix.data.corpus import Corpus
+from topmix.data.paths import path_of
 from topmix.data.vectorize import Vectorizer
 from topmix.fitted.edits import keep_words
 from topmix.fitted.frames import DataFrame
@@ -99,7 +99,7 @@ class Stream:
         if vectorizer is not None and not isinstance(vectorizer, Vectorizer):
             raise ValueError(f"vectorizer must be a topmix.data.Vectorizer or None, got {vectorizer!r:.200}")
         self.estimator, self.vectorizer = estimator, vectorizer
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else path_of(path)
         self.admit, self.max_words = whole_number(admit, "admit"), whole_number(max_words, "max_words")
         self.remember, self.save_every = whole_number(remember, "remember"), whole_number(save_every, "save_every")
         learner = estimator._learner()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
+from topmix.data.paths import path_of
 from topmix.data.textfile import read_lines, write_lines
 
 # Endings of files of counts whose words lie beside them.
@@ -74,7 +75,7 @@ def find_vocabulary(path: Path, options: Options, n_words: int | None = None) ->
         if n_words is not None and len(given) != n_words:
             raise CorpusError(f"{path}: the file has {n_words} words, but the given vocabulary has {len(given)}")
         return given
-    words = read_lines(Path(given))
+    words = read_lines(path_of(given))
     if n_words is not None and len(words) != n_words:
         raise CorpusError(
             f"{given}: line {min(len(words), n_words) + 1}: expected {n_words} words, one per line, for {path.name}; "

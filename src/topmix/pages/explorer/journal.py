@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 from topmix.data.atomic import atomic_write, remove_unfinished
+from topmix.data.paths import file_version, open_whole
 from topmix.edits import Edit, checked
 from topmix.pages.web import Refused
 
@@ -24,7 +25,7 @@ class Journal:
         self.edits: list[Edit] = []
         self.undone: list[Edit] = []
         self._base = "" if model is None else _digest(model)
-        self._seen = None if self.path is None else _version(self.path)
+        self._seen = None if self.path is None else file_version(self.path)
         if self.path is not None:
             remove_unfinished(self.path)  # of an explorer that was killed
         if self.path is not None and self.path.exists():
@@ -33,12 +34,12 @@ class Journal:
     def move(self, edits: list[Edit], undone: list[Edit], *, write: bool = True) -> None:
         """These are the edits from now on, once they are in the file."""
         if write and self.path is not None:
-            if _version(self.path) != self._seen:
+            if file_version(self.path) != self._seen:
                 raise Refused(f"another explorer has edited this model: {self.path.name} is not what it was")
             text = {"format": FORMAT, "model": self._base, "edits": edits, "undone": undone}
             with atomic_write(self.path) as file:
                 file.write(json.dumps(text, ensure_ascii=True, indent=1).encode())
-            self._seen = _version(self.path)
+            self._seen = file_version(self.path)
         self.edits, self.undone = list(edits), list(undone)
 
     def _read(self, path: Path) -> None:
@@ -55,14 +56,8 @@ class Journal:
 
 
 def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _version(path: Path) -> tuple[int, int] | None:
-    """Changes when a file is replaced."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_mtime_ns
+    with open_whole(path) as file:
+        digest = hashlib.sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+        return digest.hexdigest()
