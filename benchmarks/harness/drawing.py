@@ -61,6 +61,7 @@ def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
 def label_ends(axes: Any, most: int = 8) -> None:
     """The name of each line at its end, in its colour, where there are few enough to read. Call it last."""
     ends = []
+    axes.autoscale_view()  # limits that nobody set are as yet those of nothing
     for line in axes.get_lines():
         x, y = line.get_xdata(), line.get_ydata()
         if len(x) and not line.get_label().startswith("_"):
