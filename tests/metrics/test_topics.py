@@ -20,7 +20,7 @@ from topmix.metrics import (
     topic_recovery_error,
 )
 from topmix.metrics.counts import top_ids
-from topmix.metrics.topic_map import _near, _pushed_apart
+from topmix.metrics.topic_map import _near, _pushed_apart, map_positions
 
 
 @pytest.fixture
@@ -56,6 +56,16 @@ def test_top_words_are_those_of_a_full_sort(relevance):
         for k in range(4):
             whole = np.argsort(-view.relevance_of(k, relevance), kind="stable")[:n]
             np.testing.assert_array_equal(view.top(n, relevance)[k], whole)
+
+
+def test_a_topic_far_from_the_others_leaves_the_map_to_them(monkeypatch):
+    rng = np.random.default_rng(0)
+    there = np.vstack([rng.normal(size=(99, 2)) * 0.1, [[30.0, 0.0]]])
+    monkeypatch.setattr("topmix.metrics.topic_map.plane_positions", lambda distance: there)
+    X = map_positions(rng.dirichlet(np.ones(50), 100), np.full(100, 0.01))
+    away = np.sqrt((X**2).sum(axis=1))
+    assert away[99] == away.max()
+    assert away[99] < 2 * np.quantile(away, 0.9)
 
 
 def test_circles_of_very_different_sizes_do_not_overlap():

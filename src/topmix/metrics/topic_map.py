@@ -32,6 +32,7 @@ TINY = 0.2  # of the mean share: smaller topics find their place after the other
 FILLED, PACKED = 0.4, 0.62  # areas of all circles: of the unit disc; of what most of them are pressed into first
 SMALLEST, GAP = 0.004, 1.04
 LARGE = 2.0  # median radii
+OUTERMOST = 1.3  # times as far from the middle as nine tenths of the topics
 MOST_PUSHES, MOST_PUSHED = 400, 400_000  # rounds, and circles in all of them
 
 
@@ -63,7 +64,9 @@ def map_positions(
         X = _projected(topic_word[large])
     else:
         X = plane_positions(hellinger(topic_word[large]) if distance is None else distance[np.ix_(large, large)])
-    most = float(np.quantile(np.sqrt((X**2).sum(axis=1)), 0.9))
+    away = np.sqrt((X**2).sum(axis=1))
+    most = float(np.quantile(away, 0.9))
+    X = X * np.minimum(1.0, OUTERMOST * most / np.maximum(away, 1e-300))[:, None]  # one that is far off costs the others
     X = X * (np.sqrt((radius[large] ** 2).sum() / PACKED) / most if most > 0 else 1.0)
     if before is not None and len(before) == K:
         X = _aligned(X, before[large])
