@@ -73,7 +73,7 @@ def test_circles_of_very_different_sizes_do_not_overlap():
     radius = np.append(rng.uniform(0.01, 0.02, 300), [0.3, 0.25, 0.1])
     X = _pushed_apart(rng.normal(size=(303, 2)) * 0.1, radius)
     distance = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2)) + np.diag(np.full(303, np.inf))
-    assert (distance > 0.97 * (radius[:, None] + radius)).all()
+    assert (radius[:, None] + radius - distance < 0.12 * np.minimum(radius[:, None], radius)).all()
     i, j = _near(X, radius)
     near = {(min(a, b), max(a, b)) for a, b in zip(i.tolist(), j.tolist())}
     assert len(near) == len(i)
