@@ -138,7 +138,8 @@ def wait(look: Session) -> None:
 def some_edits(look: Session) -> list[dict[str, Any]]:
     """Of topics of about the mean size; the one that is split is what most documents are about."""
     now = look.snapshot
-    assert now is not None and now.mixes is not None
+    assert now is not None
+    assert now.mixes is not None
     share, shares, words = now.topics.share, now.mixes.by_doc, now.topics.words
     a, b, c = np.argsort(np.abs(share - share.mean()), kind="stable")[:3].tolist()
     main = int(np.argmax(np.bincount(shares.indices[shares.data > 0.1], minlength=len(share))))
