@@ -86,7 +86,7 @@ def main(argv: list[str] | None = None) -> int:
     with phases(PHASES if a.phases else []) as spent:
         look = opened(model, corpus)
         report("open", spent)
-        for edit in some_edits(model):
+        for edit in some_edits(look):
             found = [tried(look, edit) for _ in range(a.times + 1)]
             first, *later = found
             row = {"edit": edit["do"], "first": first["preview"]}
@@ -135,16 +135,19 @@ def wait(look: Session) -> None:
         visit.join()
 
 
-def some_edits(model: LDA) -> list[dict[str, Any]]:
-    """Of topics of about the mean size."""
-    share = model._found().view.share
+def some_edits(look: Session) -> list[dict[str, Any]]:
+    """Of topics of about the mean size; the one that is split is what most documents are about."""
+    now = look.snapshot
+    assert now is not None
+    assert now.mixes is not None
+    share, shares, words = now.topics.share, now.mixes.by_doc, now.topics.words
     a, b, c = np.argsort(np.abs(share - share.mean()), kind="stable")[:3].tolist()
-    largest = int(np.argmax(share))
+    main = int(np.argmax(np.bincount(shares.indices[shares.data > 0.1], minlength=len(share))))
     return [
         {"do": "merge", "topics": sorted([a, b])},
         {"do": "delete", "topic": c},
-        {"do": "split", "topic": largest, "seed": 0},
-        {"do": "seed", "words": model.feature_names_in_[[1, 2]].tolist(), "topic": None, "strength": 1.0},
+        {"do": "split", "topic": main, "seed": 0},
+        {"do": "seed", "words": words[1:3], "topic": None, "strength": 1.0},
         {"do": "move", "document": 5, "topic": a},
     ]
 

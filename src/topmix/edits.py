@@ -435,10 +435,14 @@ class Desk:
         with self._using, model._engine().lane(1, 2):  # documents of other models may be visited meanwhile
             yield
 
+    def here(self, model: T) -> T:
+        """The model where it is quickest to work with, inside of `at`."""
+        return self._placed(model) if self._learns_on(model, None) else model
+
     def shares(self, model: TopicEstimator | MixtureEstimator, X: Corpus) -> np.ndarray:
         """[documents, K] topics of documents, under a model that is known here."""
         with self.at(model):
-            where = self._placed(model) if self._learns_on(model, None) else model
+            where = self.here(model)
             return np.asarray(where.transform(X) if isinstance(where, TopicEstimator) else where.predict_proba(X))
 
     def accepted(self, tried: Tried) -> Any:

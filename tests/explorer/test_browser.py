@@ -268,6 +268,16 @@ def test_documents_on_a_map_and_topics_in_charts(page, explorer, documents):
         page.click("#atlas-in")
     page.click("#atlas-list")
     wait_for(page, f"!document.getElementById('atlas-facts').textContent.startsWith('{D} documents')")
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.click("#atlas-all")
+    names, wide = page.evaluate(
+        "(({ dataset, width }) => [JSON.parse(dataset.names), width])(document.getElementById('atlas-plane'))"
+    )
+    assert names
+    assert all(0 <= left < right <= wide for _, left, right in names)  # none is cut by the edge
+    tools = [page.locator(f"#atlas-{name}").bounding_box()["y"] for name in ("in", "out", "all")]
+    assert max(tools) == min(tools)
+    page.set_viewport_size({"width": 1280, "height": 800})
     page.select_option("#atlas-by", label="date")
     page.wait_for_selector("#atlas-legend .key")
     page.locator("#atlas-cards .card").first.click()

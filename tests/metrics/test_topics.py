@@ -20,7 +20,7 @@ from topmix.metrics import (
     topic_recovery_error,
 )
 from topmix.metrics.counts import top_ids
-from topmix.metrics.topic_map import _near, _pushed_apart
+from topmix.metrics.topic_map import _near, _pushed_apart, map_positions
 
 
 @pytest.fixture
@@ -58,12 +58,22 @@ def test_top_words_are_those_of_a_full_sort(relevance):
             np.testing.assert_array_equal(view.top(n, relevance)[k], whole)
 
 
+def test_a_topic_far_from_the_others_leaves_the_map_to_them(monkeypatch):
+    rng = np.random.default_rng(0)
+    there = np.vstack([rng.normal(size=(99, 2)) * 0.1, [[30.0, 0.0]]])
+    monkeypatch.setattr("topmix.metrics.topic_map.plane_positions", lambda distance: there)
+    X = map_positions(rng.dirichlet(np.ones(50), 100), np.full(100, 0.01))
+    away = np.sqrt((X**2).sum(axis=1))
+    assert away[99] == away.max()
+    assert away[99] < 2 * np.quantile(away, 0.9)
+
+
 def test_circles_of_very_different_sizes_do_not_overlap():
     rng = np.random.default_rng(0)
     radius = np.append(rng.uniform(0.01, 0.02, 300), [0.3, 0.25, 0.1])
     X = _pushed_apart(rng.normal(size=(303, 2)) * 0.1, radius)
     distance = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2)) + np.diag(np.full(303, np.inf))
-    assert (distance > 0.97 * (radius[:, None] + radius)).all()
+    assert (radius[:, None] + radius - distance < 0.12 * np.minimum(radius[:, None], radius)).all()
     i, j = _near(X, radius)
     near = {(min(a, b), max(a, b)) for a, b in zip(i.tolist(), j.tolist())}
     assert len(near) == len(i)

@@ -63,6 +63,7 @@ from topmix.stats import TopicStats
 
 PASSES = 20  # without sampling sweeps, where max_iter is None
 FEWEST_DOCUMENTS = 3  # per topic: where topics stand for single documents, sampling loses more than it finds
+SPLIT_DOCUMENTS, SPLIT_PER_TOPIC = 5000, 25  # that a split looks at
 TRACES_EVERY = 64  # steps of a stream: looking for traces takes as long as some tables
 
 
@@ -458,14 +459,15 @@ class VariationalTopics(TopicEstimator):
         corpus = self._sampled(X, max_docs, random_state)
         return self._frame(edits.suggest_merges(f, corpus, self._solver(), n))
 
-    def split_topic(self, X: object, topic: int, *, max_docs: int = 5000, random_state: int = 0) -> Self:
+    def split_topic(self, X: object, topic: int, *, max_docs: int | None = None, random_state: int = 0) -> Self:
         """Makes two topics of one, by the documents X that have most of it: their words in it fall into two kinds.
 
         The topic keeps its place and its name, and the other kind of words becomes the last topic. Another
-        `random_state` may find another cut; at most `max_docs` random documents are looked at. Raises ValueError where
-        too few documents have the topic.
+        `random_state` may find another cut; at most `max_docs` random documents are looked at, by default 5000, or 25
+        for each topic where these are more. Raises ValueError where too few documents have the topic.
         """
-        corpus = self._sampled(X, max_docs, random_state)
+        most = max(SPLIT_DOCUMENTS, SPLIT_PER_TOPIC * self._found().n_topics) if max_docs is None else max_docs
+        corpus = self._sampled(X, most, random_state)
         return self._edited(edits.split(self._solved(), corpus, self._solver(), topic, random_state))
 
     def drop_topics(self, topics: Iterable[int]) -> Self:

@@ -32,6 +32,8 @@ TINY = 0.2  # of the mean share: smaller topics find their place after the other
 FILLED, PACKED = 0.4, 0.62  # areas of all circles: of the unit disc; of what most of them are pressed into first
 SMALLEST, GAP = 0.004, 1.04
 LARGE = 2.0  # median radii
+LISTED, FURTHER = 5, 1.1  # rounds for which pairs of circles are listed, and how much further apart these may be
+OUTERMOST = 1.3  # times as far from the middle as nine tenths of the topics
 MOST_PUSHES, MOST_PUSHED = 400, 400_000  # rounds, and circles in all of them
 
 
@@ -63,7 +65,11 @@ def map_positions(
         X = _projected(topic_word[large])
     else:
         X = plane_positions(hellinger(topic_word[large]) if distance is None else distance[np.ix_(large, large)])
-    most = float(np.quantile(np.sqrt((X**2).sum(axis=1)), 0.9))
+    away = np.sqrt((X**2).sum(axis=1))
+    most = float(np.quantile(away, 0.9))
+    X = (
+        X * np.minimum(1.0, OUTERMOST * most / np.maximum(away, 1e-300))[:, None]
+    )  # one that is far off costs the others
     X = X * (np.sqrt((radius[large] ** 2).sum() / PACKED) / most if most > 0 else 1.0)
     if before is not None and len(before) == K:
         X = _aligned(X, before[large])
@@ -95,8 +101,15 @@ def _pushed_apart(X: Floats, radius: Floats, is_fixed: NDArray[np.bool_] | None 
     mass = radius**2 if is_fixed is None else np.where(is_fixed, 1e9, radius**2)
     turn = np.pi * (3 - np.sqrt(5)) * np.arange(n)  # for circles in one place: each goes another way
     rounds = max(min(MOST_PUSHES, MOST_PUSHED // max(n, 1)), 40)
-    for _ in range(rounds if is_fixed is None else 40):
-        i, j = _near(X, radius)
+    listed = 0  # rounds since those that are near were looked for: circles move little in a few
+    rounds = rounds if is_fixed is None else 40
+    for n_round in range(rounds):
+        if n_round > 0.9 * rounds:
+            listed = 0
+        if listed == 0:
+            near = _near(X, FURTHER * radius)
+        listed = (listed + 1) % LISTED
+        i, j = near
         apart = X[i] - X[j]
         distance = np.sqrt((apart**2).sum(axis=1))
         overlap = GAP * (radius[i] + radius[j]) - distance
@@ -104,7 +117,10 @@ def _pushed_apart(X: Floats, radius: Floats, is_fixed: NDArray[np.bool_] | None 
         if is_fixed is not None:
             hit &= ~(is_fixed[i] & is_fixed[j])
         if not hit.any():
-            break
+            if listed == 1 % LISTED:
+                break
+            listed = 0
+            continue
         i, j, apart, distance, overlap = i[hit], j[hit], apart[hit], distance[hit], overlap[hit]
         same = distance < 1e-9
         apart[same], distance[same] = np.stack([np.cos(turn[j[same]]), np.sin(turn[j[same]])], axis=1), 1.0

@@ -23,11 +23,11 @@ from topmix.pages.explorer.journal import Journal
 from topmix.pages.explorer.library import Library
 from topmix.pages.explorer.live import Events, Watch
 from topmix.pages.explorer.other import OtherModel
-from topmix.pages.explorer.preview import changed_words, moved_documents
+from topmix.pages.explorer.preview import changed_words, moved_documents, some_topics
 from topmix.pages.explorer.snapshot import Snapshot
 from topmix.pages.web import Refused
 from topmix.parameters.checks import whole_number
-from topmix.views.model import Model, view_of
+from topmix.views.model import Model
 
 MODELS_KEPT = 12  # for undo; older ones are made again from the first
 CUTS = 3  # of a topic that is to be split
@@ -86,6 +86,7 @@ class Session:
         """A new snapshot, during a fit."""
         made = Snapshot(model, self.library, self.snapshot, is_passing=True)
         made.prepare()
+        made.prepare_words()
         with self._together:
             self._swap(made)
 
@@ -119,6 +120,7 @@ class Session:
 
     def _visit(self, snapshot: Snapshot) -> None:
         try:
+            snapshot.prepare_words()
             snapshot.compute_mixes(lambda: not self._closed)
             if not self._closed:
                 _ = self._before(snapshot)  # which the first preview asks for
@@ -255,17 +257,20 @@ class Session:
 
     def cuts(self, topic: int, version: object) -> list[Json]:
         """Ways to split a topic: the words of both sides, and what the second has of the tokens."""
-        model, corpus = self._ready(version), self._corpus()
-        if corpus is None:
+        model, corpus, now = self._ready(version), self._corpus(), self.snapshot
+        if corpus is None or self.library is None or now is None:
             raise ValueError("a split needs the documents")
         found: list[Json] = []
         seen: list[set[str]] = []
+        desk = self._at(self.library)
         for seed in range(CUTS):
-            topics = view_of(edits.split(model, corpus, topic, seed=seed))
-            first, second = (topics.words_of(ids) for ids in topics.top(8)[[topic, -1]])
+            with desk.at(model):
+                after = edits.split(desk.here(model), corpus, topic, seed=seed)
+                topics = some_topics(after, [topic, now.n_topics], now.topics)
+            first, second = (topics.words_of(ids) for ids in topics.top(8))
             if {*first[:4]} not in seen:
                 seen += [{*first[:4]}, {*second[:4]}]
-                part = float(topics.share[-1] / max(topics.share[topic] + topics.share[-1], 1e-300))
+                part = float(topics.share[1] / max(topics.share.sum(), 1e-300))
                 found.append({"seed": seed, "first": first, "second": second, "part": part})
         return found
 

@@ -90,7 +90,10 @@ class Snapshot:
     def prepare(self) -> None:
         """Makes now, in the thread that made the snapshot, what every page will ask for."""
         _ = self.overview_json
-        if self.topics.topic_word.size <= MOST_ROOTS:
+
+    def prepare_words(self) -> None:
+        """Slow where topics are many: lets `near` and `find` answer at once."""
+        if self._root is None and self.topics.topic_word.size <= MOST_ROOTS:
             roots = np.empty(self.topics.topic_word.shape[::-1], np.float32)
             for at in range(0, len(roots), TRANSPOSED):  # a few words at a time, which stay in the cache
                 part = self.topics.topic_word[:, at : at + TRANSPOSED].T

@@ -34,13 +34,17 @@ addTab(
         }),
         " drag to move",
       ),
-      element("button", { type: "button", id: "atlas-in", "aria-label": "Closer", onclick: () => zoomAtlas(0.7) }, "+"),
       element(
-        "button",
-        { type: "button", id: "atlas-out", "aria-label": "Further", onclick: () => zoomAtlas(1 / 0.7) },
-        "−",
+        "span",
+        { class: "together" },
+        element("button", { type: "button", id: "atlas-in", "aria-label": "Closer", onclick: () => zoomAtlas(0.7) }, "+"),
+        element(
+          "button",
+          { type: "button", id: "atlas-out", "aria-label": "Further", onclick: () => zoomAtlas(1 / 0.7) },
+          "−",
+        ),
+        element("button", { type: "button", id: "atlas-all", onclick: () => fitAtlas() }, "All"),
       ),
-      element("button", { type: "button", id: "atlas-all", onclick: () => fitAtlas() }, "All"),
       element("button", { type: "button", id: "atlas-list", onclick: () => takeSeen() }, "List what is seen"),
       element("span", { id: "atlas-legend" }),
     ),
@@ -194,12 +198,15 @@ function paintAtlas() {
     context.strokeStyle = style.getPropertyValue("--ground");
     context.fillStyle = style.getPropertyValue("--ink");
     const at = [(x - left) / unit, (y - upper) / unit];
+    if (at[0] < 0 || at[0] > wide || at[1] < 0 || at[1] > high) continue;
     const half = context.measureText(words).width / 2;
+    at[0] = Math.min(Math.max(at[0], half + size2 / 2), wide - half - size2 / 2); // none is cut by the edge
     if (taken.some((t) => Math.abs(t.x - at[0]) < t.half + half && Math.abs(t.y - at[1]) < size2)) continue;
-    taken.push({ x: at[0], y: at[1], half });
+    taken.push({ words, x: at[0], y: at[1], half });
     context.strokeText(words, ...at);
     context.fillText(words, ...at);
   }
+  plane.dataset.names = JSON.stringify(taken.map(({ words, x, half }) => [words, x - half, x + half]));
   if (atlas.line.length > 1) {
     context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--ink");
     context.lineWidth = 1.5 * ratio;

@@ -147,7 +147,7 @@ function updateMap() {
   const nodes = [];
   // A text where there is room for all of it, near the point that it names.
   const label = (text, x, y, size, attributes) => {
-    const half = text.length * size * 0.29;
+    const half = text.length * size * 0.31;
     if (x < left || x > left + w || y < upper || y > upper + h) return false;
     x = Math.min(Math.max(x, left + half), left + w - half);
     const mine = [x - half, y - size * 0.75, x + half, y + size * 0.75];
