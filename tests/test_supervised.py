@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import topmix
-from topmix import LDA, SupervisedLDA
+from topmix import LDA, LabelledLDA, SupervisedLDA
 from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.response_prior import RIDGE, Responded, ResponsePrior
@@ -321,6 +321,12 @@ def test_engines_learners_and_priors(fitted, settings):
     assert model.score(X[TEST], y[TEST]) > 0.5
     assert model.history_[-1].phase == "responding"
     assert [record.n_pass for record in model.history_] == list(range(1, model.n_iter_ + 1))
+
+
+@pytest.mark.parametrize("estimator", [SupervisedLDA(2), LabelledLDA()], ids=str)
+def test_streams_have_no_responses(estimator):
+    with pytest.raises(ValueError, match="needs y"):
+        topmix.Stream(estimator)
 
 
 def test_a_warm_start_goes_on(fitted):

@@ -52,6 +52,18 @@ MUTANTS = [
         "sizes[: len(self.cols)] = np.diff(self.indptr)",
         ("tests/test_tree_sums.py",),
     ),
+    Mutant(
+        "responses that add nothing to the objective",
+        "said = self.weight * float(self.log_likelihood(Responded.of(docs, self.y)).sum())",
+        "said = 0.0",
+        ("tests/test_supervised.py",),
+    ),
+    Mutant(
+        "a tilt that does not follow the topics of a document",
+        "        if (response) response.follow(N);\n        left",
+        "        left",
+        ("tests/test_supervised.py",),
+    ),
     # Learners.
     Mutant(
         "memoized learning that never takes the old statistics out",

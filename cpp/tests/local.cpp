@@ -49,8 +49,10 @@ void rows_are_assigned(size_t n, size_t K, size_t L) {
 void documents_are_solved(size_t n, size_t K, const DocumentOptions& opt) {
     const RandomShard shard(n, 151, 25, 11);
     const std::vector<float> table = positive(shard.words() * K, 12), alpha(K, 0.1f);
-    auto run = [&](int threads, const Start& start, TopicScratch& scratch, const LastVisit* last = nullptr) {
-        return topics_step(shard.view(), {table, K}, Priors{alpha}, opt, start, last, true, threads, scratch);
+    auto run = [&](int threads, const Start& start, TopicScratch& scratch, const LastVisit* last = nullptr,
+                   const Responses& responses = {}) {
+        return topics_step(shard.view(), {table, K}, Priors{alpha}, opt, start, last, true, threads, scratch,
+                           responses);
     };
     TopicScratch scratch;
     const TopicResult one = run(1, {}, scratch);
@@ -88,6 +90,18 @@ void documents_are_solved(size_t n, size_t K, const DocumentOptions& opt) {
         const TopicResult again = run(1, {}, fresh, &last);
         for (int threads : {2, 7}) check(same(run(threads, {}, scratch, &last), again));
     }
+    if (!opt.exclude) {
+        const std::vector<float> coefficients = positive(3 * K, 14), numbers = positive(n, 15);
+        std::vector<float> classes(n);
+        for (size_t d = 0; d < n; ++d) classes[d] = float(d % 3);
+        for (const Responses& said : {Responses{{coefficients, K}, classes, 0, 50},
+                                      Responses{{std::span(coefficients).first(K), K}, numbers, 100, 50}}) {
+            const TopicResult again = run(1, {}, fresh, nullptr, said);
+            check(std::isfinite(again.entropy) && !same(again, one), "responses say something");
+            for (int threads : {2, 7}) check(same(run(threads, {}, scratch, nullptr, said), again));
+        }
+    }
+    run(1, {}, scratch);
     std::vector<int32_t> partner(K, -1);
     for (size_t k = 0; k + 1 < K; k += 2) partner[k] = int32_t(k + 1), partner[k + 1] = int32_t(k);
     std::vector<double> lost(K), lost_again(K);

@@ -5,11 +5,21 @@ import itertools
 import numpy as np
 import pytest
 
-from topmix import HDP, LDA, GaussianAdmixture, GaussianMixture, MultinomialMixture, VonMisesFisherMixture
+from topmix import (
+    HDP,
+    LDA,
+    GaussianAdmixture,
+    GaussianMixture,
+    LabelledLDA,
+    MultinomialMixture,
+    SupervisedLDA,
+    VonMisesFisherMixture,
+)
 from topmix.data import Corpus, sample_lda
 from topmix.engines import Ray
 from topmix.inference import CVB0, SCVB0, Variational
 from topmix.learners import Batch, Memoized, State, Stochastic
+from topmix.priors import ByGroup, Covariates
 
 ROUNDS = Memoized(batch_size=13, batches_per_update=3)
 TOPICS = {
@@ -67,6 +77,29 @@ def test_topics(name, three, corpus, saved):
     for model in (one, two):
         model.partial_fit(corpus[:60]).partial_fit(corpus[60:])
     np.testing.assert_array_equal(one.components_, two.components_)
+
+
+@pytest.mark.parametrize(
+    ("model", "column"),
+    [
+        (LDA(4, doc_topic_prior=Covariates("group + x"), max_iter=3), None),
+        (LDA(4, topic_word_prior=ByGroup("group"), max_iter=2), None),
+        (LabelledLDA(2, max_iter=2), "group"),
+        (SupervisedLDA(4, max_iter=2, response_weight=5.0), "group"),
+        (SupervisedLDA(4, max_iter=2, response="gaussian", response_weight=5.0), "x"),
+    ],
+    ids=["Covariates", "ByGroup", "LabelledLDA", "classes", "numbers"],
+)
+def test_topics_that_depend_on_columns(model, column, three, corpus):
+    frame = {"group": [("a", "b")[d % 2] for d in range(120)], "x": np.linspace(-1, 1, 120).tolist()}
+    beside = {"metadata": frame} if column is None else {"y": frame[column]}
+    one, two = (like(model, engine, tol=-np.inf).fit(corpus, **beside) for engine in ("threads", three))
+    np.testing.assert_array_equal(one.components_, two.components_)
+    same_history(one, two)
+    more = {"metadata": frame} if column is None else {}
+    np.testing.assert_array_equal(one.transform(corpus, **more), two.transform(corpus, **more))
+    if column is not None:
+        np.testing.assert_array_equal(one.predict(corpus), two.predict(corpus))
 
 
 @pytest.mark.parametrize("name", MIXTURES)

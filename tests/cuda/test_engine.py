@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from topmix import HDP, LDA
+from topmix import HDP, LDA, LabelledLDA, SupervisedLDA
 from topmix.cuda.shard import CorpusOnDevice
 from topmix.data import sample_lda
 from topmix.data.shard import Shards
@@ -18,6 +18,7 @@ from topmix.engines import Cuda, Threads
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Batch, Memoized, State, Stochastic
 from topmix.local.topics import TopicStep
+from topmix.priors import ByGroup, Covariates
 
 from .emulated import Emulated, EmulatedDevice
 
@@ -63,6 +64,53 @@ def test_a_fit_is_that_of_the_processor(engine, parameters):
     np.testing.assert_allclose(got.transform(CORPUS), want.transform(CORPUS), atol=1e-4)
     assert got.score(CORPUS) == pytest.approx(want.score(CORPUS), rel=1e-5)
     assert got.perplexity(CORPUS) == pytest.approx(want.perplexity(CORPUS), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"learner": Memoized(batch_size=15)}, {"inference": "variational", "learner": "batch"}], ids=str
+)
+def test_covariates_are_those_of_the_processor(engine, parameters):
+    """Without sweeps: priors of single documents have no sampler on the device."""
+    frame = {"group": ["a", "b"] * 20, "x": np.linspace(-1, 1, 40).tolist()}
+    sweepless = {"doc_topic_prior": Covariates("group + x"), "max_iter": 3}
+    want, got = (
+        LDA(4, **(SETTINGS | sweepless | parameters | more)).fit(CORPUS, metadata=frame)
+        for more in ({}, {"engine": engine})
+    )
+    np.testing.assert_allclose(got.components_, want.components_, rtol=1e-3, atol=2e-3)
+    np.testing.assert_allclose(got.effects()["estimate"], want.effects()["estimate"], atol=1e-3)
+    assert np.ptp(want.effects()["estimate"]) > 0.1
+    for a, b in zip(got.history_, want.history_, strict=True):
+        assert a.objective == pytest.approx(b.objective, rel=1e-5)
+    np.testing.assert_allclose(got.transform(CORPUS, metadata=frame), want.transform(CORPUS, metadata=frame), atol=1e-4)
+    np.testing.assert_allclose(got.transform(CORPUS), want.transform(CORPUS), atol=1e-4)
+    assert got.score(CORPUS, metadata=frame) == pytest.approx(want.score(CORPUS, metadata=frame), rel=1e-5)
+    assert got.score(CORPUS) == pytest.approx(want.score(CORPUS), rel=1e-5)
+
+
+def test_what_covariates_and_versions_do_on_a_device(engine):
+    """Effects have no intervals without sweeps; token by token there are no priors of single documents; versions come
+    apart on the processor."""
+    frame = {"group": ["a", "b"] * 20}
+    covariates = LDA(4, engine=engine, doc_topic_prior=Covariates("group"), max_iter=40, random_state=0)
+    assert {record.phase for record in covariates.fit(CORPUS, metadata=frame).history_} == {"learning"}
+    assert np.isnan(covariates.effects()["low"]).all()
+    with pytest.raises(ValueError, match="inference='collapsed' or 'variational' alone"):
+        covariates.set_params(inference="cvb0").fit(CORPUS, metadata=frame)
+    settings = {"topic_word_prior": ByGroup("group"), "inference": "variational", "max_iter": 2, "random_state": 0}
+    want, got = (LDA(4, engine=each, **settings).fit(CORPUS, metadata=frame) for each in ("threads", engine))
+    np.testing.assert_allclose(got.topic_word_of("b"), want.topic_word_of("b"), rtol=1e-2, atol=1e-4)
+    assert got.history_[-1].phase == "versions"
+    with pytest.raises(ValueError, match="no kernel for labels"):
+        LabelledLDA(engine=engine).fit(CORPUS, frame["group"])
+
+
+def test_responses_are_learned_on_the_processor(engine):
+    y = np.arange(40) % 2
+    settings = {"inference": "variational", "response_weight": 3.0, "max_iter": 2, "random_state": 0}
+    want, got = (SupervisedLDA(4, engine=each, **settings).fit(CORPUS, y) for each in ("threads", engine))
+    np.testing.assert_allclose(got.components_, want.components_, rtol=1e-2, atol=1e-2)
+    np.testing.assert_array_equal(got.predict(CORPUS), want.predict(CORPUS))
 
 
 def test_a_fit_has_the_same_bits_in_every_run(engine):

@@ -389,12 +389,13 @@ class VariationalTopics(TopicEstimator):
 
     def _sweeps(self, corpus: Corpus, learner: Learner, inference: Inference) -> tuple[int, int]:
         """Sampling sweeps, and passes in all: no sweeps where topics were given, passes or documents are few, or counts
-        cannot be sampled."""
+        cannot be sampled; nor on a device, with priors of single documents."""
         max_iter = whole_number_or_none(self.max_iter, "max_iter", least=0)
         sweeps, most = inference.sweeps, np.inf if max_iter is None else max_iter - FIRST_PASSES - LAST_PASSES
         if (
             not (isinstance(self.init, str) and self._engine().samples and learner.samples)
             or self._is_warm()
+            or (self._covariates() is not None and self._engine().on_device)
             or corpus.n_docs < FEWEST_DOCUMENTS * self.n_components
             or corpus.n_tokens > MOST_COPIES * corpus.nnz
             or not can_be_drawn(corpus)

@@ -18,6 +18,7 @@ from topmix.cuda.arrays import DeviceArray
 from topmix.cuda.device import Device, Given
 from topmix.cuda.parking import Held
 from topmix.data.corpus import Corpus
+from topmix.data.design_rows import DesignRows
 from topmix.data.shard import Shard, Shards
 
 SHARE = 0.1  # of the device's memory that a corpus may take besides its shards
@@ -34,6 +35,7 @@ class GatheredRows:
     value: DeviceArray
     lengths: np.ndarray
     number: int
+    design: DesignRows | None = None
 
     @property
     def n_rows(self) -> int:
@@ -45,6 +47,7 @@ class CorpusOnDevice:
 
     def __init__(self, corpus: Corpus, device: Device):
         self.device, self.host_indptr, self.n_words = device, corpus.indptr, corpus.n_words
+        self.design = corpus.design
         self.arrays: Given = {
             "indptr": device.array(corpus.indptr, np.int64),
             "index": device.array(corpus.index, np.int32),
@@ -84,7 +87,8 @@ class CorpusOnDevice:
             given["local"] = device.array(np.cumsum(is_used) - 1, np.int32)
             device.launch("gather_rows", "GatherArgs", blocks, 32 * WARPS, given)
         cols = np.flatnonzero(is_used).astype(np.int32)
-        return GatheredRows(cols, indptr, index, value, device.get(lengths), number)
+        design = None if self.design is None else self.design[chosen]
+        return GatheredRows(cols, indptr, index, value, device.get(lengths), number, design)
 
 
 class DeviceColumns:
@@ -121,6 +125,7 @@ class DeviceShard:
         self.index, self.value = device.parking.hold(index), device.parking.hold(value)
         self.n_words = np.diff(shard.indptr)  # [documents] distinct ones
         self.lengths = shard.lengths
+        self.design = shard.design
         self.order = np.argsort(-self.n_words, kind="stable").astype(np.int32)
         self.plans: dict[tuple[object, ...], Any] = {}  # see plan.py
         self._tokens: DeviceTokenList | None = None

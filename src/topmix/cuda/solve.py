@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topmix.allocations.document_prior import DocumentSums
+from topmix.allocations.own_priors import OwnPriors
 from topmix.cuda.arrays import DeviceArray
 from topmix.cuda.device import Device
 from topmix.cuda.plan import Extra, plan_of
@@ -89,6 +90,8 @@ def solve(
         "learns_alpha": int(prior.learned),
         "wants_bound": int(want_bound),
     }
+    if isinstance(own := prior.of(shard.design), OwnPriors):
+        given |= {"own_alpha": device.array(own.rows, np.float32), "own_row": device.array(own.design.row, np.int32)}
     if start is None:
         given |= first_selection(device, table, L)
     if last is not None:

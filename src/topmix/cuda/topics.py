@@ -14,6 +14,7 @@ import numpy as np
 from topmix.allocations.covariate_prior import CovariatePrior
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.label_prior import LabelPrior
+from topmix.allocations.own_priors import OwnPriors
 from topmix.allocations.stick_prior import StickPrior
 from topmix.cuda.device import Device, Given
 from topmix.cuda.parking import Held
@@ -71,8 +72,8 @@ class TopicBackend:
     def place(self, model: M) -> M:
         if isinstance(model, TopicModel) and model.words.held is not None:
             raise ValueError("engine='cuda' has no banned or pinned words and no frozen topics: use engine='threads'")
-        if isinstance(model, TopicModel) and isinstance(model.prior, CovariatePrior | LabelPrior):
-            raise ValueError("engine='cuda' has no kernel for Covariates or labels yet: use engine='threads'")
+        if isinstance(model, TopicModel) and isinstance(model.prior, LabelPrior):
+            raise ValueError("engine='cuda' has no kernel for labels yet: use engine='threads'")
         if not isinstance(model, TopicModel) or isinstance(model.prior, StickPrior):
             return model
         total: Any = model.words.total
@@ -88,12 +89,15 @@ class TopicBackend:
         return replace(stats, S=DeviceTokenStats.of(shard, stats.S)) if isinstance(stats.S, TokenStats) else stats
 
     def stats(self, shard: DeviceShard, tables: TopicTables, found: Solved) -> TopicStats:
-        """On the device, or on the host where the number of topics may change: moves read and edit statistics."""
-        prior = tables.prior.of(None)
+        """On the device, or on the host where the number of topics may change: moves read and edit statistics. What
+        documents with covariates say about their priors is summed up on the host, from their topics."""
+        prior = tables.prior.of(shard.design)
         if isinstance(prior, DocumentPrior):
             return prior.stats(found.words, found.sums, found.entropy)
-        words = None if found.words is None else found.words.on_host(self.unit)
-        return prior.summarise(words, found.docs.on_host(), shard.lengths, found.entropy)  # type: ignore[arg-type]
+        words: Any = found.words
+        if words is not None and not isinstance(prior, OwnPriors):
+            words = words.on_host(self.unit)
+        return prior.summarise(words, found.docs.on_host(), shard.lengths, found.entropy)
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,8 @@ class CudaFoldIn(TopicBackend):
         found = solve(self.device, shard, tables, self.unit, want_words=False, want_bound=want_bound)
         if not want_bound:
             return StepResult(FoldedIn(found.docs.on_host(), float("nan")))
-        bound = found.bound + found.entropy + tables.prior.documents(self.stats(shard, tables, found))  # Eq. (3.13)
+        prior = tables.prior.of(shard.design)
+        bound = found.bound + found.entropy + prior.documents(self.stats(shard, tables, found))  # Eq. (3.13)
         return StepResult(FoldedIn(found.docs.on_host(), bound))
 
 
@@ -165,6 +170,8 @@ class TokenBackend(TopicBackend):
     ) -> tuple[TopicStats, DeviceWordStats, int]:
         """`floats` of shared memory for each topic, besides its weight. Returns statistics, and the words' part."""
         check_options(tables)
+        if isinstance(tables.prior, CovariatePrior):
+            raise ValueError("engine='cuda' has Covariates with inference='collapsed' or 'variational' alone")
         device, prior, table = self.device, tables.prior, tables.words.table
         K, L, n = table.shape[1], tables.document_options.L(table.shape[1]), shard.n_entries
         chunk = (-(-K // 32)) | 1

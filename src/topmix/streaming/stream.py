@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from topmix.api import SUPERVISED
 from topmix.api.checkpoints import NOT_COMPARED, described_parameters
 from topmix.api.variational import VariationalTopics
 from topmix.data.corpus import Corpus
@@ -96,6 +97,8 @@ class Stream:
     ):
         if not isinstance(estimator, VariationalTopics):
             raise ValueError(f"a stream needs an LDA or an HDP, got {estimator!r:.200}")
+        if type(estimator).__name__ in SUPERVISED:
+            raise ValueError(f"a stream learns from documents alone, and {type(estimator).__name__} needs y")
         if vectorizer is not None and not isinstance(vectorizer, Vectorizer):
             raise ValueError(f"vectorizer must be a topmix.data.Vectorizer or None, got {vectorizer!r:.200}")
         self.estimator, self.vectorizer = estimator, vectorizer

@@ -19,6 +19,8 @@ struct SolveArgs : DocumentOptions {
     const TopicId* first_topic;  // [words, L] the words' own topics, where documents start cold; else null
     const float* first_share;    // [words, L]
     const double* alpha;         // [K]
+    const float* own_alpha;      // [priors, K] where documents have their own; else null
+    const int* own_row;          // [documents] which of them
     const float* by_topic;       // [K] 1 / norm, where own tokens are discounted
     const i64* places;           // [documents + 1] where a document's topics are kept
     const i64* last_places;      // and where those of the last visit are

@@ -83,7 +83,7 @@ struct Document {
             start_from_words();
         else
             start_from(d);
-        if (!activate()) return false;
+        if (!activate(d)) return false;
         q = body, E = fits(n) ? body + U : far;
         if (U > a.room || (!fits(n) && (!far || pages() * n * pitch > a.slot_size))) return false;
         page = i64(n) * pitch;
@@ -184,8 +184,12 @@ struct Document {
         team.sync();
     }
 
+    __device__ float prior_of(int d, int k) const {
+        return a.own_alpha ? a.own_alpha[i64(a.own_row[d]) * a.K + k] : float(a.alpha[k]);
+    }
+
     /// A_d = {k : N_dk > eps}, never empty. False where there are too many.
-    __device__ bool activate() {
+    __device__ bool activate(int d) {
         u64 best = 0;
         n = 0;
         for (int first = 0; first < a.K; first += SIZE) {
@@ -194,12 +198,12 @@ struct Document {
             if (k < a.K) best = Max()(best, ranked(x, k));
             const bool in = k < a.K && x > a.eps;
             const int at = team.place(in, n);
-            if (in && at < a.most) topic[at] = k, N[at] = x, alpha[at] = float(a.alpha[k]);
+            if (in && at < a.most) topic[at] = k, N[at] = x, alpha[at] = prior_of(d, k);
         }
         if (n == 0) {
             best = team.over(best, Max());
             const int k = place_of(best);
-            if (team.lane == 0) topic[0] = k, N[0] = body[k], alpha[0] = float(a.alpha[k]);
+            if (team.lane == 0) topic[0] = k, N[0] = body[k], alpha[0] = prior_of(d, k);
             n = 1;
         }
         team.sync();
