@@ -210,7 +210,7 @@ def test_first_passes_that_begin_as_a_mixture_lift_the_bound(monkeypatch):
 
 
 @BOTH
-def test_every_way_to_say_which_rows_belong_together(Estimator):
+def test_every_way_to_say_which_rows_belong_together(Estimator, tmp_path):
     X, groups, _, _ = planted()
     names = np.array([f"image {d:03}" for d in groups])
     want = Estimator(4, random_state=0, max_iter=4).fit(X, groups)
@@ -219,7 +219,9 @@ def test_every_way_to_say_which_rows_belong_together(Estimator):
     np.testing.assert_allclose(T.sum(axis=1), 1.0)
     frame = pd.DataFrame(X, columns=list("abcde")).assign(image=names)
     parts = [X[groups == d] for d in range(40)]
-    for of_fit in ((X, names), (frame, "image"), (pl.from_pandas(frame), "image"), (X, pd.Series(groups))):
+    frame.to_parquet(tmp_path / "x.parquet")
+    tables = (frame, pl.from_pandas(frame), tmp_path / "x.parquet", str(tmp_path / "x.parquet"))
+    for of_fit in ((X, names), (X, pd.Series(groups)), *((table, "image") for table in tables)):
         other = Estimator(4, random_state=0, max_iter=4).fit(*of_fit)
         np.testing.assert_array_equal(other.transform(*of_fit), T)
         np.testing.assert_array_equal(other.predict(*of_fit), want.predict(X, groups))

@@ -75,9 +75,10 @@ class AdmixtureEstimator(VectorMixture):
     ) -> Self:
         """Learns clusters of the rows of X, of shape (n_samples, n_features), and how groups of rows mix them.
 
-        `groups` has the group of each row: numbers or names, in any order, or the name of a column of a DataFrame. Or X
-        is a list of arrays, one for each group. Without either each row is a group of its own. `texts` has one text for
-        each group, in the order of `transform`, whose words describe the clusters: see `VonMisesFisherMixture.fit`.
+        `groups` has the group of each row: numbers or names, in any order, or the name of a column of a DataFrame or of
+        the Parquet file at the path X. Or X is a list of arrays, one for each group. Without either each row is a group
+        of its own. `texts` has one text for each group, in the order of `transform`, whose words describe the clusters:
+        see `VonMisesFisherMixture.fit`.
         """
         of_groups = None if texts is None else (texts, How(text, vectorizer))
         return self._fit_as(Grouped(X, groups), None, How(), sample_weight, of_groups)
@@ -182,6 +183,10 @@ class AdmixtureEstimator(VectorMixture):
         given, groups = X if isinstance(X, Grouped) else Grouped(X, None)
         if isinstance(given, GroupedRows) and known is not None:  # which was read before
             return given, known
+        if isinstance(given, GroupedRows):
+            rows, reading = self._read_data(given.rows, how, known)
+            assert isinstance(rows, Rows)
+            return GroupedRows(rows, given.starts, given.order), reading
         given, groups, starts = split_groups(given, groups)
         rows, reading = self._read_data(given, how, known)
         assert isinstance(rows, Rows)
