@@ -1,11 +1,20 @@
 """Do groups of vectors that mix clusters find planted ones, and what are they worth on images, beside a mixture?
 
     python -m benchmarks.admixtures planted [--quick] [--seeds 3] [--groups 200 2000]
+    python -m benchmarks.admixtures number [--quick] [--seeds 3] [--groups 200] [--starts 8 60]
     python -m benchmarks.admixtures patches [--quick] [--K 200] [--passes 10] [--stride 4]
+    python -m benchmarks.admixtures words [--quick] [--K 50] [--seeds 3] [--documents 5000]
 
 `planted`: K = 10 and 30 clusters of vectors or directions in 8 dimensions, 200 or 2,000 groups of about 50 rows with
 proportions from Dir(0.1): the clusters that were found, each by its own and no other, the mean distance of proportions
 from those that were drawn, and the share of rows whose cluster is wrong, beside a mixture's.
+
+`number`: the same data, and the number of clusters is found (a Dirichlet process), from several numbers to start with.
+
+`words`: abstracts of arXiv as bags of word vectors: each word of a document is a row, weighed by how often it occurs.
+Vectors are the first 50 singular vectors of positive pointwise mutual information in windows of five words, learned
+from all 20,000 abstracts, and scaled to unit length. How much the largest topic says of the section (cs, math, ...):
+NMI, beside LDA on the words themselves, and mixtures of the mean vector of each document.
 
 `patches`: 8x8 patches without their mean, an image is a group; zero means and full covariances. A fifth of the patches
 of each test image (BSD68) is held out: their log likelihood, with the proportions of the others of the image, beside
@@ -15,10 +24,17 @@ that of the mixture; one evaluator for both. Passes are in seconds of the proces
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
+import re
 import time
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.utils.extmath import randomized_svd
 
 from benchmarks.harness import arguments
 from benchmarks.harness.datasets import find
@@ -27,27 +43,30 @@ from benchmarks.harness.memory import PeakMemory
 from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import PassTimes
 from benchmarks.harness.vectors import SIDE, held_out, of_image, training_images
-from topmix import GaussianAdmixture, GaussianMixture, VonMisesFisherAdmixture, VonMisesFisherMixture
+from topmix import LDA, GaussianAdmixture, GaussianMixture, VonMisesFisherAdmixture, VonMisesFisherMixture
 
 KINDS = {
     "vectors": (GaussianAdmixture, GaussianMixture),
     "directions": (VonMisesFisherAdmixture, VonMisesFisherMixture),
 }
 D, ALPHA, ROWS = 8, 0.1, 50
+WINDOW, DIMENSIONS, LEAST_DOCUMENTS = 5, 50, 10  # of word vectors; and the fewest documents of a word
 
 
 def main(argv: list[str] | None = None) -> int:
     p = arguments.parser(__doc__, quick="few groups, K = 10, seconds")
-    p.add_argument("what", choices=["planted", "patches"], nargs="?", default="planted")
+    p.add_argument("what", choices=["planted", "number", "patches", "words"], nargs="?", default="planted")
     p.add_argument("--seeds", type=int, default=3)
     p.add_argument("--groups", type=int, nargs="+", default=[200, 2_000])
-    p.add_argument("--K", type=int, default=200)
+    p.add_argument("--starts", type=int, nargs="+", default=[8, 60])
+    p.add_argument("--documents", type=int, default=5_000)
+    p.add_argument("--K", type=int)
     p.add_argument("--passes", type=int, default=10)
     p.add_argument("--stride", type=int, default=4)
     p.add_argument("--methods", nargs="+", default=["mixture", "admixture"], choices=["mixture", "admixture"])
     a = p.parse_args(argv)
     out = Results(a.out, "admixtures")
-    return planted(a, out) if a.what == "planted" else patches(a, out)
+    return {"planted": planted, "number": number, "patches": patches, "words": words}[a.what](a, out)
 
 
 def planted(a: argparse.Namespace, out: Results) -> int:
@@ -81,6 +100,104 @@ def planted(a: argparse.Namespace, out: Results) -> int:
                 settings = {"what": "planted", "kind": kind, "K": K, "groups": n_groups, "seed": seed}
                 out.add(found, settings | {"D": D, "alpha": ALPHA, "rows": len(X), "threads": a.threads})
     return 0
+
+
+def number(a: argparse.Namespace, out: Results) -> int:
+    for K, n_groups in [(10, 50)] if a.quick else [(K, G) for K in (10, 30) for G in a.groups]:
+        for kind, (Admixture, _) in KINDS.items():
+            for seed in range(1 if a.quick else a.seeds):
+                X, groups, z = draw(kind, K, n_groups, seed)
+                for start in a.starts[:1] if a.quick else a.starts:
+                    settings = {"objective": "vb"} if kind == "vectors" else {}
+                    settings |= {"weight_concentration_prior_type": "dirichlet_process", "max_iter": 300}
+                    began = time.process_time()
+                    model = Admixture(start, random_state=seed, n_jobs=a.threads, **settings).fit(X, groups)
+                    seconds, labels = time.process_time() - began, model.predict(X, groups)
+                    n = max(K, len(model.weights_))
+                    found = {
+                        "K": len(model.weights_), "clusters_found": clusters_found(z, labels, n),
+                        "rows_wrong": wrong(z, labels, n), "passes": model.n_iter_, "converged": model.converged_,
+                        "objective_per_row": model.objective_ / len(X), "processor_seconds": seconds,
+                    }  # fmt: skip
+                    print(f"{kind} K = {K}, {n_groups} groups, seed {seed}, from {start}: {found['K']} clusters, "
+                          f"{found['clusters_found']} of them planted, rows wrong {found['rows_wrong']:.1%}, objective "
+                          f"{found['objective_per_row']:.4f}; {model.n_iter_} passes, {seconds:.1f} s",
+                          flush=True)  # fmt: skip
+                    about = {"what": "number", "kind": kind, "K": K, "groups": n_groups, "seed": seed, "start": start}
+                    out.add(found, about | {"D": D, "alpha": ALPHA, "rows": len(X), "threads": a.threads})
+    return 0
+
+
+def words(a: argparse.Namespace, out: Results) -> int:
+    with gzip.open(find("arxiv", "raw_20k.jsonl.gz"), "rt", encoding="utf-8") as file:
+        documents = [json.loads(line) for line in file]
+    documents = documents[:2_000] if a.quick else documents
+    tokens = [re.findall("[a-z]{3,}", f"{d['title']} {d['text']}".lower()) for d in documents]
+    counts, word, of = counted(tokens)
+    vectors, K = word_vectors(word, of, counts.shape[1]), a.K or 50
+    n = min(a.documents, 500 if a.quick else len(documents))
+    counts = counts[:n]
+    y = np.unique([d["cat"].split(".")[0] for d in documents[:n]], return_inverse=True)[1]
+    groups = np.repeat(np.arange(n), np.diff(counts.indptr))
+    X, weight = vectors[counts.indices], counts.data.astype(np.float64)
+    means = counts @ vectors / np.maximum(counts.sum(axis=1), 1)[:, None]
+    print(f"{n:,} documents of {len(np.unique(y))} sections, {len(X):,} rows, {counts.shape[1]:,} words; K = {K}")
+    about = {"name": f"arxiv abstracts, {n} of {len(documents)}", "sha256": digest([X, counts.data]), "rows": len(X)}
+    for seed in range(1 if a.quick else a.seeds):
+        same = {"random_state": seed, "n_jobs": a.threads}
+        methods = {
+            "LDA of words": lambda s=same: LDA(K, **s).fit(counts).transform(counts).argmax(axis=1),
+            "VonMisesFisherAdmixture of word vectors": lambda s=same: (
+                VonMisesFisherAdmixture(K, **s).fit(X, groups, weight).transform(X, groups).argmax(axis=1)
+            ),
+            "GaussianAdmixture of word vectors, diag": lambda s=same: (
+                GaussianAdmixture(K, covariance_type="diag", **s).fit(X, groups, weight).transform(X, groups).argmax(1)
+            ),
+            "VonMisesFisherMixture of mean vectors": lambda s=same: VonMisesFisherMixture(K, **s).fit(means).labels_,
+            "GaussianMixture of mean vectors, diag": lambda s=same: (
+                GaussianMixture(K, covariance_type="diag", **s).fit(means).labels_
+            ),
+        }
+        for name, largest in methods.items():
+            began = time.process_time()
+            z = largest()
+            seconds, nmi = time.process_time() - began, float(normalized_mutual_info_score(y, z))
+            print(f"seed {seed}: NMI {nmi:.3f}, {name}, {seconds:.0f} s of the processor", flush=True)
+            settings = {"what": "words", "method": name, "K": K, "seed": seed, "documents": n, "D": vectors.shape[1]}
+            found = {"nmi": nmi, "topics": len(np.unique(z)), "processor_seconds": seconds, "corpus": about}
+            out.add(found, settings | {"threads": a.threads})
+    return 0
+
+
+def counted(tokens: list[list[str]]) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
+    """Counts [documents, words] of words that are neither rare nor everywhere; these words one after another, and the
+    document of each."""
+    names, word = np.unique([w for one in tokens for w in one], return_inverse=True)
+    of = np.repeat(np.arange(len(tokens)), [len(one) for one in tokens])
+    counts = sp.coo_array((np.ones(len(word)), (of, word)), shape=(len(tokens), len(names))).tocsr()
+    in_documents = np.bincount(counts.indices, minlength=len(names))
+    kept = (in_documents >= LEAST_DOCUMENTS) & (in_documents <= len(tokens) / 2)
+    kept &= ~np.isin(names, list(ENGLISH_STOP_WORDS))
+    number = np.cumsum(kept) - 1
+    there = kept[word]
+    return sp.csr_array(counts[:, np.flatnonzero(kept)]), number[word[there]], of[there]
+
+
+def word_vectors(word: np.ndarray, of: np.ndarray, n_words: int) -> np.ndarray:
+    """[words, DIMENSIONS] of unit length."""
+    pairs = []
+    for apart in range(1, WINDOW + 1):
+        near = of[:-apart] == of[apart:]
+        a, b = word[:-apart][near], word[apart:][near]
+        pairs += [(a, b), (b, a)]
+    a, b = (np.concatenate(side) for side in zip(*pairs))
+    both = sp.csr_array(sp.coo_array((np.ones(len(a)), (a, b)), shape=(n_words, n_words)))
+    each, pmi = both.sum(axis=1), both.tocoo()
+    row, col = pmi.coords
+    pmi.data = np.maximum(np.log(pmi.data * each.sum() / (each[row] * each[col])), 0.0)
+    U, s, _ = randomized_svd(sp.csr_array(pmi), DIMENSIONS, random_state=0)
+    found = U * np.sqrt(s)
+    return (found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)).astype(np.float32)
 
 
 def draw(kind: str, K: int, n_groups: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -127,7 +244,7 @@ def away(drawn: np.ndarray, shares: np.ndarray, z: np.ndarray, found: np.ndarray
 
 
 def patches(a: argparse.Namespace, out: Results) -> int:
-    K, n_passes, images = a.K, a.passes, training_images()
+    K, n_passes, images = a.K or 200, a.passes, training_images()
     if a.quick:
         K, n_passes, images = 10, 3, images[:10]
     parts = [of_image(image, a.stride * (4 if a.quick else 1)) for image in images]

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.special import digamma, gammaln, logsumexp
+from scipy.special import digamma, gammaln, logsumexp, xlogy
 
+import topmix
 from topmix import GaussianAdmixture, GaussianMixture, VonMisesFisherAdmixture, _core
 from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
-from topmix.api import exchanges
 from topmix.data import Corpus
 from topmix.data.shard import Shard
 from topmix.learners import Asynchronous, Memoized
@@ -23,6 +23,7 @@ from topmix.models.topics import TopicTables
 from topmix.numerics import dirichlet
 from topmix.numerics.blas import one_thread
 from topmix.reference import gaussian as of_gaussians, groups as reference
+from topmix.search import clusters, exchanges
 from topmix.stats import MixtureStats
 
 BOTH = pytest.mark.parametrize("Estimator", [GaussianAdmixture, VonMisesFisherAdmixture])
@@ -209,7 +210,7 @@ def test_first_passes_that_begin_as_a_mixture_lift_the_bound(monkeypatch):
 
 
 @BOTH
-def test_every_way_to_say_which_rows_belong_together(Estimator):
+def test_every_way_to_say_which_rows_belong_together(Estimator, tmp_path):
     X, groups, _, _ = planted()
     names = np.array([f"image {d:03}" for d in groups])
     want = Estimator(4, random_state=0, max_iter=4).fit(X, groups)
@@ -218,7 +219,9 @@ def test_every_way_to_say_which_rows_belong_together(Estimator):
     np.testing.assert_allclose(T.sum(axis=1), 1.0)
     frame = pd.DataFrame(X, columns=list("abcde")).assign(image=names)
     parts = [X[groups == d] for d in range(40)]
-    for of_fit in ((X, names), (frame, "image"), (pl.from_pandas(frame), "image"), (X, pd.Series(groups))):
+    frame.to_parquet(tmp_path / "x.parquet")
+    tables = (frame, pl.from_pandas(frame), tmp_path / "x.parquet", str(tmp_path / "x.parquet"))
+    for of_fit in ((X, names), (X, pd.Series(groups)), *((table, "image") for table in tables)):
         other = Estimator(4, random_state=0, max_iter=4).fit(*of_fit)
         np.testing.assert_array_equal(other.transform(*of_fit), T)
         np.testing.assert_array_equal(other.predict(*of_fit), want.predict(X, groups))
@@ -339,3 +342,107 @@ def test_too_few_rows_are_not_divided():
     X, groups, *_ = planted(n_groups=4, size=3, K=3)
     GaussianAdmixture(3, covariance_type="diag", random_state=0).fit(X, groups)
     assert set(exchanges.two_means(np.zeros((12, 2)))) == {0}
+
+
+def process(kind, n_components, **settings):
+    """A fit that finds the number of clusters."""
+    settings = ({"objective": "vb"} if kind is GaussianAdmixture else {}) | settings
+    return kind(n_components, weight_concentration_prior_type="dirichlet_process", random_state=0, **settings)
+
+
+def settled(history):
+    """The objective after passes with nothing on trial; clusters at a point pay for their parameters besides."""
+    found, on_trial = [], False
+    for record in history:
+        moves = list(record.moves)
+        if moves:
+            on_trial = moves[-1].startswith("try")
+        if not on_trial:
+            found.append(record.objective)
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("Estimator", "K", "start"),
+    [(GaussianAdmixture, 8, 1), (GaussianAdmixture, 8, 20), (VonMisesFisherAdmixture, 4, 2)],
+)
+def test_the_number_of_clusters_is_found_from_any_start(Estimator, K, start):
+    X, groups, z, _ = planted(n_groups=60, K=K, D=6, alpha=0.1)
+    fit = process(Estimator, start).fit(X, groups)
+    assert fit.converged_
+    assert len(fit.weights_) == fit.transform(X, groups).shape[1] == fit.history_[-1].n_components == K
+    table = pd.crosstab(z, fit.predict(X, groups)).to_numpy()
+    assert len(set(table.argmax(axis=1))) == K
+    assert table.max(axis=1).sum() > 0.93 * len(z)
+    if Estimator is GaussianAdmixture:  # whose objective is the bound that decides
+        rises = np.diff(settled(fit.history_[local_groups.WARM_UP + 1 :]))
+        assert rises.min() > -1e-7 * abs(fit.objective_), rises
+
+
+@pytest.mark.slow  # eight clusters are found above
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("K", "start"), [(10, 1), (10, 40), (30, 8), (30, 60)])
+def test_ten_and_thirty_clusters_are_found(K, start, seed):
+    X, groups, _, _ = planted(n_groups=200, K=K, D=8, spread=1.5, alpha=0.1, seed=seed)
+    assert len(process(GaussianAdmixture, start, max_iter=200).fit(X, groups).weights_) == K
+    if K == 10:
+        assert len(process(VonMisesFisherAdmixture, start, max_iter=200).fit(X, groups).weights_) == K
+
+
+def test_what_a_merger_gains_is_exact(monkeypatch):
+    """Where the sample is all of the data: against statistics of groups that have the two clusters as one."""
+    X, groups, _, _ = planted(n_groups=30, K=4, D=3, spread=1.0)
+    monkeypatch.setattr(clusters, "SAMPLE", 10 * len(X))
+    weighed, checked = clusters.ClusterSearch._pairs, []
+
+    def bound(model, memory, lengths, rows, H):
+        parts = [model.prior.summarise(rows, memory[b].groups, lengths[b], H / len(memory)) for b in memory]
+        total = sum(parts[1:], parts[0])
+        return model.likelihood.bound(rows.S, rows.N) + H + model.prior.bound(total)
+
+    def pairs(search, here, sample):
+        found, gains = weighed(search, here, sample)
+        K, H = here.model.n_components, here.total.H
+        rows, lengths = here.model.as_stats().S, [search.workers.shards[b].lengths for b in here.memory]
+        before = bound(here.model, here.memory, lengths, rows, H)
+        for (j, k), gain in list(zip(found, gains))[:3]:
+            move = clusters.merger(K, [(j, k)])
+            model = here.model.regrouped(move.moved, here.total.D, move.parts)
+            memory = {b: v._replace(groups=clusters.moved(v.groups, move.moved)) for b, v in here.memory.items()}
+            a, b = sample.r[:, j], sample.r[:, k]
+            lost = np.sum(xlogy(a + b, a + b) - xlogy(a, a) - xlogy(b, b))
+            after = bound(model, memory, lengths, model.as_stats().S, H - lost)
+            checked.append((gain, after - before))
+        return found, gains
+
+    monkeypatch.setattr(clusters.ClusterSearch, "_pairs", pairs)
+    process(GaussianAdmixture, 6, n_active=None, max_iter=40).fit(X, groups)
+    assert len(checked) > 3
+    np.testing.assert_allclose(*np.transpose(checked), rtol=1e-4, atol=0.05)
+
+
+def test_a_fit_that_finds_its_clusters_is_a_model_like_others(tmp_path):
+    X, groups, _, _ = planted(n_groups=25, K=3, spread=3.0)
+    fit = process(GaussianAdmixture, 2).fit(X, groups)
+    again = process(GaussianAdmixture, 2, n_jobs=1, engine="serial").fit(X, groups)
+    np.testing.assert_array_equal(again.means_, fit.means_)
+    T = fit.transform(X, groups)
+    np.testing.assert_allclose(T.sum(axis=1), 1.0)
+    fit.save(tmp_path / "model")
+    np.testing.assert_array_equal(topmix.load(tmp_path / "model").transform(X, groups), T)
+    before = fit.objective_
+    on = fit.set_params(warm_start=True, max_iter=20).fit(X, groups)
+    assert len(on.weights_) == T.shape[1]
+    assert on.objective_ > before - 1e-3 * len(X)
+    assert len(process(GaussianAdmixture, 3, learner="batch", max_iter=20, tol=-np.inf).fit(X, groups).weights_) == 3
+    with pytest.raises(ValueError, match="a Dirichlet process is a prior"):
+        process(GaussianAdmixture, 3, objective="ml").fit(X, groups)
+
+
+def test_a_search_that_ends_within_a_trial_keeps_what_was_there_before():
+    X, groups, _, _ = planted(n_groups=40, K=5, spread=3.0)
+    is_trial = [lambda record, view: "try" in str(record.moves)]
+    cut = process(GaussianAdmixture, 2, callbacks=is_trial).fit(X, groups)
+    assert len(cut.weights_) == cut.history_[-1].n_components == 2
+    assert "stopped" in cut.history_[-1].moves
+    assert cut.objective_ == cut.history_[-1].objective == pytest.approx(cut.history_[-2].objective)

@@ -363,7 +363,9 @@ def test_seeds_and_a_search_for_the_number_of_topics_exclude_each_other(sample):
         model.fit(sample.corpus)
 
 
-@pytest.mark.parametrize("given", [{}, {"seeds": topmix.Seeds([[3, 7]])}, {"topic_word_prior": np.linspace(0.01, 0.1, 60)}])
+@pytest.mark.parametrize(
+    "given", [{}, {"seeds": topmix.Seeds([[3, 7]])}, {"topic_word_prior": np.linspace(0.01, 0.1, 60)}]
+)
 def test_some_words_and_some_topics_are_parts_of_all(sample, given):
     words = LDA(5, max_iter=3, random_state=0, **given).fit(sample.corpus).model_.words
     whole, ids = words.mean(), np.array([3, 7, 50])

@@ -11,11 +11,13 @@ import subprocess
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import topmix
 from topmix import LDA
+from topmix.api.admixture import AdmixtureEstimator
 from topmix.cli import COMMANDS, Commands, app
 from topmix.cli.models import MODELS
 from topmix.data import Corpus, from_texts, read_corpus, sample_lda, write_corpus
@@ -197,26 +199,87 @@ def test_every_estimator_can_be_fitted_and_asked(name, work, tmp_path):
         data = tmp_path / "rows.csv"
         rows = np.random.default_rng(0).normal(size=(60, 3)) + 5 * (np.arange(60) % 2)[:, None]
         data.write_text("a,b,c\n" + "\n".join(",".join(map(str, row)) for row in rows))
-    said = json.loads(out_of("fit", data, "--model", name, "-k", "4", "-o", tmp_path / "m", "--json", *ONCE))
+    groups = ()
+    if issubclass(cls, AdmixtureEstimator):
+        (tmp_path / "groups.csv").write_text("\n".join(f"image {n % 7}" for n in range(60)))
+        groups = ("--groups", tmp_path / "groups.csv")
+    said = json.loads(out_of("fit", data, "--model", name, "-k", "4", "-o", tmp_path / "m", "--json", *groups, *ONCE))
     assert said["estimator"] == name
     assert said["n_iter"] >= 1
     assert out_of("topics", tmp_path / "m")
-    assert json.loads(out_of("eval", tmp_path / "m", data, "--json"))
-    rows = [json.loads(line) for line in out_of("infer", tmp_path / "m", data).splitlines()]
+    assert json.loads(out_of("eval", tmp_path / "m", data, "--json", *groups))
+    rows = [json.loads(line) for line in out_of("infer", tmp_path / "m", data, *groups).splitlines()]
     np.testing.assert_allclose(np.sum([row["theta"] for row in rows], axis=1), 1, atol=1e-4)
 
 
-def test_models_of_groups_are_refused(tmp_path):
-    """The command reads no groups: a fit without them would be another model."""
-    X, groups = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 5
+@pytest.fixture
+def patches(tmp_path):
+    """Rows, the names of their groups in no order, and files with either or both."""
+    rng = np.random.default_rng(0)
+    names, z = np.array([f"img {d}" for d in rng.integers(0, 12, 240)]), rng.integers(0, 2, 240)
+    X = rng.normal(size=(240, 3)) + 6 * z[:, None]
     np.save(tmp_path / "x.npy", X)
-    done = call("fit", tmp_path / "x.npy", "--model", "gaussian-admixture", "-k", "2", "-o", tmp_path / "m")
-    assert done.exit_code != 0
-    assert "needs the group of each row" in " ".join(done.output.split())
-    topmix.GaussianAdmixture(2, max_iter=2, tol=-1, random_state=0).fit(X, groups).save(tmp_path / "m")
-    done = call("infer", tmp_path / "m", tmp_path / "x.npy")
-    assert done.exit_code != 0
-    assert "needs the group of each row" in " ".join(done.output.split())
+    np.save(tmp_path / "groups.npy", names)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(image=names)
+    frame.to_parquet(tmp_path / "x.parquet")
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    frame[["image"]].to_csv(tmp_path / "groups.csv", index=False)
+    frame[["image"]].to_csv(tmp_path / "bare.txt", index=False, header=False)
+    frame.rename(columns={"image": "group"}).to_csv(tmp_path / "many.csv", index=False)
+    return X, names
+
+
+@pytest.mark.parametrize(
+    ("data", "groups"),
+    [
+        ("x.npy", "groups.csv"),
+        ("x.npy", "groups.npy"),
+        ("x.npy", "bare.txt"),
+        ("x.npy", "many.csv"),
+        ("x.csv", "image"),
+        ("x.parquet", "image"),
+    ],
+)
+def test_models_of_groups(patches, data, groups, tmp_path):
+    X, names = patches
+    of = ("--groups", tmp_path / groups if "." in groups else groups)
+    how = ("--model", "gaussian-admixture", "-k", "2", "-o", tmp_path / "m", *ONCE)
+    said = json.loads(out_of("fit", tmp_path / data, *of, *how, "--json"))
+    assert (said["n_rows"], said["n_groups"], said["n_features"]) == (240, len(set(names)), 3)
+    rows = [json.loads(line) for line in out_of("infer", tmp_path / "m", tmp_path / data, *of).splitlines()]
+    assert [row["id"] for row in rows] == sorted(set(names))
+    table = X if data == "x.npy" else pd.DataFrame(X, columns=["a", "b", "c"])
+    want = topmix.load(tmp_path / "m").transform(table, names)
+    np.testing.assert_allclose([row["theta"] for row in rows], want, atol=1e-4)
+    scores = json.loads(out_of("eval", tmp_path / "m", tmp_path / data, *of, "--json"))
+    assert scores["completion_score"] == pytest.approx(scores["log_likelihood"], abs=0.5)
+
+
+def test_groups_with_a_text_each_have_words(patches, tmp_path):
+    titles = pd.DataFrame({"text": [f"{'cat sofa' if d % 2 else 'tree lake'} picture {d}" for d in range(12)]})
+    titles.to_csv(tmp_path / "titles.csv", index=False)
+    files = (tmp_path / "x.npy", "--groups", tmp_path / "groups.csv", "--texts", tmp_path / "titles.csv")
+    out_of("fit", *files, "--model", "gaussian-admixture", "-k", "2", "-o", tmp_path / "m", *ONCE)
+    assert "tree" in out_of("topics", tmp_path / "m")
+
+
+def test_groups_that_are_not_there_are_asked_for(patches, work, tmp_path):
+    def refused(*words):
+        done = call(*words)
+        assert done.exit_code != 0
+        return " ".join(done.output.split())
+
+    how = ("--model", "gaussian-admixture", "-k", "2", "-o", tmp_path / "m", *ONCE)
+    assert "needs the group of each row" in refused("fit", tmp_path / "x.npy", *how)
+    assert "has no columns" in refused("fit", tmp_path / "x.npy", "--groups", "image", *how)
+    assert "no column 'picture'" in refused("fit", tmp_path / "x.csv", "--groups", "picture", *how)
+    assert "no column 'picture'" in refused("fit", tmp_path / "x.parquet", "--groups", "picture", *how)
+    (tmp_path / "few.csv").write_text("a\nb\n")
+    assert "one each" in refused("fit", tmp_path / "x.npy", "--groups", tmp_path / "few.csv", *how)
+    assert "knows no groups" in refused("fit", work / "docs", "--groups", "image", "-o", tmp_path / "m", *ONCE)
+    out_of("fit", tmp_path / "x.csv", "--groups", "image", *how)
+    assert "needs the group" in refused("infer", tmp_path / "m", tmp_path / "x.npy")
+    assert "groups of rows" in refused("report", tmp_path / "m", "-o", tmp_path / "r.html")
 
 
 def test_same_seed_same_model_for_any_threads(work, tmp_path):

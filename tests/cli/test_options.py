@@ -205,6 +205,9 @@ def test_max_time_ends_the_fit_of_any_model_after_a_pass(name, work, tmp_path):
     if not MODELS[name]().__sklearn_tags__().input_tags.positive_only:
         data = tmp_path / "rows.csv"
         np.savetxt(data, np.random.default_rng(0).normal(size=(60, 2)), delimiter=",")
+    if "Admixture" in name:
+        np.save(tmp_path / "groups.npy", np.arange(60) // 6)
+        options += ["--groups", str(tmp_path / "groups.npy")]
     done = call("fit", data, "--model", name, "-k", "3", "-o", tmp_path / "m", "--json", "--max-time",
                 "0.000001s", *options)  # fmt: skip
     assert done.exit_code == 0, done.output

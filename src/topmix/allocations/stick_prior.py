@@ -18,7 +18,7 @@ from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.numerics.blas import one_thread
 from topmix.parameters.checks import LARGEST, SMALLEST
-from topmix.stats import PseudoCounts, TopicStats, WordStats, WordTotal
+from topmix.stats import MixtureStats, PseudoCounts, TopicStats, WordStats, WordTotal
 
 LOGIT_RANGE = 35.0  # rho stays inside (0, 1) as a double
 CONCENTRATION_RANGE = (1e-3, 1e3)  # of alpha and gamma, when learned
@@ -168,8 +168,8 @@ class StickPrior:
         """[1, K]"""
         return self.alpha[None, :]
 
-    def no_stats(self, S: WordTotal | PseudoCounts) -> TopicStats:
-        """Statistics of no documents, with these counts of words."""
+    def no_stats(self, S: WordTotal | PseudoCounts | MixtureStats) -> TopicStats:
+        """Statistics of no documents, with these counts of words, or of rows."""
         K = len(self.alpha)
         return TopicStats(S, 0.0, 0.0, 0.0, 0.0, np.zeros(K + 1), np.zeros(0))
 
@@ -177,8 +177,30 @@ class StickPrior:
         """Past documents, as far as sticks need them."""
         return replace(self.no_stats(S), D=self.D, T=self.T.copy()) if self.D else self.no_stats(S)
 
-    def summarise(self, words: WordStats, docs: DocTopics, lengths: np.ndarray, H: float) -> TopicStats:
-        """Eq. (3.8) with K + 1 proportions; no document has a token in the last."""
+    def log_weights(self, N: np.ndarray) -> np.ndarray:
+        """[documents, K] E log pi_dk of documents with these counts."""
+        theta = N + self.alpha
+        return np.asarray(digamma(theta) - digamma(theta.sum(axis=1, keepdims=True) + self.shares[-1]))
+
+    def mean(self, N: np.ndarray) -> np.ndarray:
+        """[documents, K] their expected proportions, of the topics that there are: they sum to one."""
+        theta = N + self.alpha
+        return np.asarray(theta / theta.sum(axis=1, keepdims=True))
+
+    def moved(self, M: np.ndarray, D: float) -> StickPrior:
+        """Of other topics: M [K, K'] says what part of a topic goes to which of them. D documents have been seen."""
+        shares = np.maximum(self.sticks.shares()[:-1] @ M, 1e-12)
+        return replace(self, sticks=Sticks.of_shares(shares, D, self.stick_prior), D=0.0, T=np.zeros(0))
+
+    def summarise(
+        self,
+        words: WordStats | MixtureStats,
+        docs: DocTopics,
+        lengths: np.ndarray,
+        H: float,
+        present: np.ndarray | None = None,
+    ) -> TopicStats:
+        """Eq. (3.8) with K + 1 proportions; no document has a token in the last. Nothing needs `present`."""
         alpha, n_docs, a0 = self.shares, len(lengths), self.concentration
         a, N = alpha[docs.topic], docs.count.astype(np.float64)
         T = n_docs * digamma(alpha) - digamma(lengths + a0).sum()

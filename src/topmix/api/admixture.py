@@ -12,9 +12,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import Tags, TransformerTags
 
+from topmix import _core
+from topmix.allocations import WEIGHTS
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
-from topmix.api import exchanges
+from topmix.allocations.stick_prior import StickPrior, Sticks
 from topmix.api.estimator import learned
 from topmix.api.gaussian import GaussianMixture
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
@@ -38,10 +40,13 @@ from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
 from topmix.numerics.dirichlet import NEGLIGIBLE, OBJECTIVES
 from topmix.numerics.threads import use_threads
-from topmix.parameters.checks import count_of_active, number_from, positive_number
+from topmix.parameters.checks import count_of_active, number_from, one_of, positive_number
 from topmix.read import How, Reading, in_groups, split_groups
+from topmix.search import exchanges
+from topmix.search.clusters import ClusterProblem, Knows
 
 FIRST_PRIOR = 1.0  # alpha, summed over clusters, before it is learned
+STICK_PRIOR = 10.0  # gamma: how many clusters there are expected to be, as in HDP
 
 
 class Grouped(NamedTuple):
@@ -70,9 +75,10 @@ class AdmixtureEstimator(VectorMixture):
     ) -> Self:
         """Learns clusters of the rows of X, of shape (n_samples, n_features), and how groups of rows mix them.
 
-        `groups` has the group of each row: numbers or names, in any order, or the name of a column of a DataFrame. Or X
-        is a list of arrays, one for each group. Without either each row is a group of its own. `texts` has one text for
-        each group, in the order of `transform`, whose words describe the clusters: see `VonMisesFisherMixture.fit`.
+        `groups` has the group of each row: numbers or names, in any order, or the name of a column of a DataFrame or of
+        the Parquet file at the path X. Or X is a list of arrays, one for each group. Without either each row is a group
+        of its own. `texts` has one text for each group, in the order of `transform`, whose words describe the clusters:
+        see `VonMisesFisherMixture.fit`.
         """
         of_groups = None if texts is None else (texts, How(text, vectorizer))
         return self._fit_as(Grouped(X, groups), None, How(), sample_weight, of_groups)
@@ -177,6 +183,10 @@ class AdmixtureEstimator(VectorMixture):
         given, groups = X if isinstance(X, Grouped) else Grouped(X, None)
         if isinstance(given, GroupedRows) and known is not None:  # which was read before
             return given, known
+        if isinstance(given, GroupedRows):
+            rows, reading = self._read_data(given.rows, how, known)
+            assert isinstance(rows, Rows)
+            return GroupedRows(rows, given.starts, given.order), reading
         given, groups, starts = split_groups(given, groups)
         rows, reading = self._read_data(given, how, known)
         assert isinstance(rows, Rows)
@@ -202,7 +212,8 @@ class AdmixtureEstimator(VectorMixture):
         texts: tuple[object, How] | None = None,
     ) -> FittedMixture:
         f = super()._fit(X, y, how, sample_weight, clock, texts)
-        if not (self._exchanges() and f.converged and self._component("learner").remembers_rows) or self._is_warm():
+        remembers = self._component("learner").remembers_rows
+        if self._is_warm() or self._is_process() or not (self._exchanges() and f.converged and remembers):
             return f
         now = self._exchanged(f, self._data(X, how, f.reading)[0], sample_weight, clock)
         if now is f or texts is None:
@@ -273,9 +284,32 @@ class AdmixtureEstimator(VectorMixture):
         corpus, reading = self._read_texts(texts, how, data, f)
         return ClusterWords.of(self._shares(data), corpus, reading)
 
-    def _prior(self, K: int) -> DocumentPrior:
+    def _is_process(self) -> bool:
+        """Whether groups have a hierarchical Dirichlet process."""
+        kind = one_of(self.weight_concentration_prior_type, WEIGHTS, "weight_concentration_prior_type")
+        if kind == "dirichlet_process" and self._objective() == "ml":
+            raise ValueError("a Dirichlet process is a prior, and objective='ml' has none: use 'vb' or 'map'")
+        return kind == "dirichlet_process"
+
+    def _search(self, reading: Reading, n_groups: int) -> ClusterProblem | None:
+        if not (self._is_process() and self._component("learner").has_memo):
+            return None
+
+        def seen(model: Admixture) -> AdmixtureEstimator:
+            return self._with(FittedMixture(reading=reading, model=model))
+
+        knows = Knows(lambda model: seen(model)._halves, lambda model: seen(model)._n_parameters())
+        return ClusterProblem(knows, max(n_groups, int(self.n_components)))
+
+    def _warm(self, f: FittedMixture, K: int) -> tuple[Mixture | Admixture, Any]:
+        return super()._warm(f, f.n_topics if self._is_process() else K)
+
+    def _prior(self, K: int) -> DocumentPrior | StickPrior:
         """Of the proportions of groups."""
         given, objective = self.weight_concentration_prior, self._objective()
+        if self._is_process():
+            alpha = FIRST_PRIOR if given is None else positive_number(given, "weight_concentration_prior")
+            return StickPrior(Sticks.even(K, STICK_PRIOR), alpha, STICK_PRIOR, learns_concentration=given is None)
         alpha = FIRST_PRIOR / K if given is None else positive_number(given, "weight_concentration_prior")
         alpha = NEGLIGIBLE if objective == "ml" else alpha
         posterior = "variational" if objective == "vb" else "collapsed"
@@ -295,7 +329,8 @@ class AdmixtureEstimator(VectorMixture):
         return self._step_of(K)
 
     def _step_of(self, K: int) -> LocalStep:
-        return GroupStep(self._likelihood, count_of_active(self.n_active, K), self._warm_up())
+        n = _core.MAX_TOPICS if self._is_process() else K  # clusters that there may be
+        return GroupStep(self._likelihood, count_of_active(self.n_active, n), self._warm_up())
 
     def _warm_up(self) -> int:
         return 0 if self._is_warm() else min(group_steps.WARM_UP, int(self.max_iter or 0) // 2)
@@ -348,7 +383,11 @@ class AdmixtureEstimator(VectorMixture):
 
     def _read(self, about: dict[str, Any], file: CheckedReader, K: int) -> FittedMixture:
         objective = file.choice("objective", OBJECTIVES)
-        prior = DocumentPrior.read(file.at("prior"), K, "variational" if objective == "vb" else "collapsed")
+        prior: DocumentPrior | StickPrior
+        if file.has("prior.rho"):
+            prior = StickPrior.read(file.at("prior"), K)
+        else:
+            prior = DocumentPrior.read(file.at("prior"), K, "variational" if objective == "vb" else "collapsed")
         likelihood = self._read_likelihood(file.at("clusters"), K, objective)
         model = Admixture(prior, likelihood, file.array("sizes", K), objective, file.n_features)
         return FittedMixture(**about, model=model, texts=self._read_words(file, K))
@@ -364,7 +403,7 @@ class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):
     Parameters
     ----------
     n_components : int
-        Number of clusters, K.
+        Number of clusters, K; with a Dirichlet process, the number to start with.
     covariance_type : {"full", "diag", "spherical", "tied"}
         The shape of covariances, as in GaussianMixture.
     zero_mean : bool
@@ -379,9 +418,14 @@ class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):
         of groups, gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate.
     engine : {"threads", "serial", "ray"} or an object of topmix.engines
         Who runs the kernels. The results are the same for any engine.
+    weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
+        The prior on the proportions of groups: a Dirichlet, or a hierarchical Dirichlet process, as in HDP. With the
+        latter memoized fits find the number of clusters: they are merged, divided and deleted while the bound rises.
+        Clusters at a point ("map") cost half of the log of their rows for each parameter.
     weight_concentration_prior : float or None
         Dirichlet prior on the proportion of each cluster in a group. None learns one for each cluster from the groups:
-        how much groups have in common, and how many clusters one of them has.
+        how much groups have in common, and how many clusters one of them has. Or the concentration of the process, in
+        all clusters together; None learns it.
     mean_prior : array of shape (n_features,) or None
         Where means are expected. None is the mean of the data.
     mean_precision_prior : float or None
@@ -455,7 +499,6 @@ class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):
     """
 
     candidates = None
-    weight_concentration_prior_type = "dirichlet_distribution"
 
     def __init__(
         self,
@@ -467,6 +510,7 @@ class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):
         n_active: int | None = 8,
         learner: str | Learner = "memoized",
         engine: str | Engine = "threads",
+        weight_concentration_prior_type: str = "dirichlet_distribution",
         weight_concentration_prior: float | None = None,
         mean_prior: object = None,
         mean_precision_prior: float | None = None,
@@ -491,6 +535,7 @@ class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):
         self.n_active = n_active
         self.learner = learner
         self.engine = engine
+        self.weight_concentration_prior_type = weight_concentration_prior_type
         self.weight_concentration_prior = weight_concentration_prior
         self.mean_prior = mean_prior
         self.mean_precision_prior = mean_precision_prior
@@ -522,7 +567,7 @@ class VonMisesFisherAdmixture(AdmixtureEstimator, VonMisesFisherMixture):
     Parameters
     ----------
     n_components : int
-        Number of clusters, K.
+        Number of clusters, K; with a Dirichlet process, the number to start with.
     concentration_type : {"free", "tied"}
         Whether each cluster has a concentration of its own, or all have the same.
     objective : {"map", "ml"}
@@ -534,9 +579,14 @@ class VonMisesFisherAdmixture(AdmixtureEstimator, VonMisesFisherMixture):
         of groups, gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate.
     engine : {"threads", "serial", "ray"} or an object of topmix.engines
         Who runs the kernels. The results are the same for any engine.
+    weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
+        The prior on the proportions of groups: a Dirichlet, or a hierarchical Dirichlet process, as in HDP. With the
+        latter memoized fits find the number of clusters: they are merged, divided and deleted while the bound rises.
+        Clusters at a point ("map") cost half of the log of their rows for each parameter.
     weight_concentration_prior : float or None
         Dirichlet prior on the proportion of each cluster in a group. None learns one for each cluster from the groups:
-        how much groups have in common, and how many clusters one of them has.
+        how much groups have in common, and how many clusters one of them has. Or the concentration of the process, in
+        all clusters together; None learns it.
     prior_rows : float
         Pseudo-rows of each cluster under "map", as in VonMisesFisherMixture.
     max_concentration : float
@@ -616,6 +666,7 @@ class VonMisesFisherAdmixture(AdmixtureEstimator, VonMisesFisherMixture):
         n_active: int | None = 8,
         learner: str | Learner = "memoized",
         engine: str | Engine = "threads",
+        weight_concentration_prior_type: str = "dirichlet_distribution",
         weight_concentration_prior: float | None = None,
         prior_rows: float = 1.0,
         max_concentration: float = 1e6,
@@ -637,6 +688,7 @@ class VonMisesFisherAdmixture(AdmixtureEstimator, VonMisesFisherMixture):
         self.n_active = n_active
         self.learner = learner
         self.engine = engine
+        self.weight_concentration_prior_type = weight_concentration_prior_type
         self.weight_concentration_prior = weight_concentration_prior
         self.prior_rows = prior_rows
         self.max_concentration = max_concentration

@@ -56,6 +56,7 @@ from topmix.parameters.checks import (
     whole_number,
 )
 from topmix.read import How, Reading, read
+from topmix.search.clusters import ClusterProblem
 
 LEAST_HALF = 2.0  # rows of each half of a cluster
 TWO: dict[str, Any] = {"n_init": 1, "max_time": None, "warm_start": False, "verbose": 0, "callbacks": None}
@@ -164,6 +165,7 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
             before=before.objective if before is not None and before.n_seen == n_rows else None,
             lengths=lengths,
             warm_up=self._warm_up(),
+            search=self._search(reading, len(data)),
         )
 
         def fitted(model: Mixture | Admixture, history: Sequence[Record]) -> FittedMixture:
@@ -348,6 +350,10 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
     def _warm_up(self) -> int:
         """First passes that may lower the objective."""
         return 0
+
+    def _search(self, reading: Reading, n_groups: int) -> ClusterProblem | None:
+        """How the number of clusters is found, where it is."""
+        return None
 
     def _local_step(self, K: int) -> LocalStep:
         return self._step_of(K)

@@ -42,6 +42,14 @@ Texts = Annotated[
     Path | None,
     typer.Option(help="The texts beside vectors, one for each row, that describe clusters.", metavar="DOCS"),
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        help="The group of each row, for models of groups: a column of the table, or a file with one for each row.",
+        metavar="NAME",
+        rich_help_panel="More settings",
+    ),
+]
 Documents = Annotated[
     Path,
     typer.Argument(

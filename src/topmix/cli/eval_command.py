@@ -10,9 +10,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as Lines
 
+from topmix.api.admixture import AdmixtureEstimator
 from topmix.cli.command import (
     AsJson,
     Documents,
+    Groups,
     ModelFile,
     Seed,
     Threads,
@@ -24,7 +26,7 @@ from topmix.cli.command import (
 )
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
-from topmix.cli.sources import READ_GROUPS, read_all_for, read_table, takes_counts
+from topmix.cli.sources import READ_GROUPS, read_all_for, read_grouped, read_table, takes_counts
 from topmix.views.evaluate import MEANINGS, Scores, are_training_documents, evaluate_rows, evaluate_topics
 
 
@@ -32,6 +34,7 @@ from topmix.views.evaluate import MEANINGS, Scores, are_training_documents, eval
 def evaluate(
     model: ModelFile,
     source: Documents,
+    groups: Groups = None,
     reference: Annotated[
         Path | None,
         typer.Option(
@@ -57,7 +60,7 @@ def evaluate(
     topmix eval model held_out/ --reference docs/ --json
     """
     with one_line_errors():
-        found = load_model(model, threads)
+        found = load_model(model, threads, with_groups=True)
         with Console(stderr=True).status(f"Scoring {model} ..."):
             if takes_counts(found):
                 read = read_all_for(found, source, dict(settings))
@@ -70,6 +73,9 @@ def evaluate(
                         "scores are better than on new ones"
                     )
                 result = {"training_documents": trained, "n_unknown_tokens": read.n_unknown, **result}
+            elif isinstance(found, AdmixtureEstimator):
+                rows, _ = read_grouped(source, groups, settings, type(found).__name__)
+                result = {**evaluate_rows(found, rows), "completion_score": found.completion_score(rows)}
             else:
                 result = evaluate_rows(found, read_table(source, settings))
         if result.get("training_documents"):

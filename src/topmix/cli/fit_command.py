@@ -14,11 +14,13 @@ from rich.console import Console
 from sklearn.base import BaseEstimator
 
 from topmix.api import HDP
+from topmix.api.admixture import AdmixtureEstimator
 from topmix.api.components import FAMILIES
 from topmix.cli.command import (
     INTERRUPTED,
     AsJson,
     Documents,
+    Groups,
     Seed,
     Texts,
     Threads,
@@ -48,6 +50,7 @@ from topmix.cli.sources import (
     CLI_DEFAULTS,
     FIT_GROUPS,
     read_all_for,
+    read_grouped,
     read_table,
     read_to_fit,
     read_vectors,
@@ -57,6 +60,7 @@ from topmix.cli.sources import (
 )
 from topmix.data import Corpus, Rows
 from topmix.data.columns import column_of
+from topmix.data.rows import GroupedRows
 from topmix.fitting.history import Callback, TimeLimit, passes_of
 from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress
@@ -107,6 +111,7 @@ def fit(
     *,
     model: Annotated[str, model_option(MODELS)] = PREFERRED,
     texts: Texts = None,
+    groups: Groups = None,
     max_time: Annotated[
         str | None,
         typer.Option(
@@ -172,16 +177,17 @@ def fit(
     topmix fit docs/ -o model --resume
     topmix fit docs/ -k 50 -o model --explore
     topmix fit vectors.npy --texts titles.csv --model vmf -k 50 -o model
+    topmix fit vectors.npy --groups images.csv --model gaussian-admixture -k 20 -o model
 
     Ctrl-C ends the fit after the current pass, and saves the model.
     """
     with one_line_errors("stopped by Ctrl-C before the first pass ended; nothing was saved"):
-        cls = estimator_class(model)
+        cls = estimator_class(model, with_groups=True)
         if column and not explore:
             raise typer.BadParameter("columns are shown by --explore: pass it too", param_hint="--column")
         check_output(output)
         limit = None if max_time is None else seconds(max_time)
-        start = load_model(output, threads) if resume else None
+        start = load_model(output, threads, with_groups=True) if resume else None
         estimator = cls() if start is None else start
         chosen = {name: settings.pop(name) for name in list(settings) if name in FLAGS}
         if chosen.get("seeds") is not None:
@@ -191,7 +197,13 @@ def fit(
             estimator.set_params(max_time=None)
         extra = _checkpoint(type(estimator), checkpoint, checkpoint_every, resume)
         reading = dict(settings)
-        data = _read(estimator, source, settings, start, texts)
+        if groups is not None and not isinstance(estimator, AdmixtureEstimator):
+            raise typer.BadParameter(f"{type(estimator).__name__} knows no groups", param_hint="--groups")
+        data: Corpus | Rows
+        if isinstance(estimator, AdmixtureEstimator):
+            data, extra = _read_groups(estimator, source, settings, texts, groups)
+        else:
+            data = _read(estimator, source, settings, start, texts)
         if "n_components" not in chosen and not resume and takes_counts(estimator):
             most = "at most " if cls is HDP else ""
             note(f"learning {most}{estimator.n_components} topics; -k N asks for N, and `topmix sweep` helps to choose")
@@ -254,7 +266,8 @@ def learn(
         _, most = estimator._sweeps(data, estimator._learner(), estimator._inference())
     is_words = isinstance(data, Corpus) and data.vectors is None
     unit = "token" if is_words else "row"
-    size, words = (data.n_tokens, data.vocabulary) if isinstance(data, Corpus) and is_words else (len(data), None)
+    n_rows = len(data.rows) if isinstance(data, GroupedRows) else len(data)
+    size, words = (data.n_tokens, data.vocabulary) if isinstance(data, Corpus) and is_words else (n_rows, None)
     console = Console(stderr=True, quiet=quiet)
     time_limit: TimeLimit | Watch | None = None if limit is None else TimeLimit(limit)
     lost: int | None = None
@@ -291,6 +304,8 @@ def has_converged(estimator: BaseEstimator) -> bool:
 
 
 def describe_data(data: Corpus | Rows) -> dict[str, float]:
+    if isinstance(data, GroupedRows):
+        return {**describe_data(data.rows), "n_groups": len(data)}
     if isinstance(data, Rows):
         return {"n_rows": data.shape[0], "n_features": data.shape[1]}
     if data.vectors is not None:
@@ -327,6 +342,16 @@ def _read(
         + (f"; {n_empty:,} documents are empty" if n_empty else "")
     )
     return corpus
+
+
+def _read_groups(
+    estimator: AdmixtureEstimator, source: Path, settings: Settings, texts: Path | None, groups: str | None
+) -> tuple[GroupedRows, Settings]:
+    """Rows in groups, and the texts of these where there are some."""
+    with Console(stderr=True).status(f"Reading {source} ..."):
+        data, _ = read_grouped(source, groups, {} if texts is not None else settings, type(estimator).__name__)
+        found = None if texts is None else read_to_fit(texts, settings, engine=estimator._engine())
+    return data, {} if found is None else {"texts": found}
 
 
 def _explorer(

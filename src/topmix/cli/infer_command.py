@@ -15,8 +15,10 @@ import typer
 from rich.console import Console
 from sklearn.base import BaseEstimator
 
+from topmix.api.admixture import AdmixtureEstimator
 from topmix.cli.command import (
     Documents,
+    Groups,
     ModelFile,
     Seed,
     Threads,
@@ -30,7 +32,7 @@ from topmix.cli.command import (
 )
 from topmix.cli.flags import Settings, with_flags
 from topmix.cli.models import load_model
-from topmix.cli.sources import READ_GROUPS, read_for, read_table, takes_counts
+from topmix.cli.sources import READ_GROUPS, read_for, read_grouped, read_table, takes_counts
 from topmix.data.atomic import atomic_write
 from topmix.export.tables import Columns, write_csv_table, write_parquet_table
 from topmix.fitting.progress import in_short
@@ -55,6 +57,7 @@ class Shares(NamedTuple):
 def infer(
     model: ModelFile,
     source: Documents,
+    groups: Groups = None,
     output: Annotated[Path, file("-o", "--output", help="The file to write; - is standard output.")] = STANDARD_OUTPUT,
     to: Annotated[
         str | None,
@@ -79,9 +82,10 @@ def infer(
     topmix infer model docs/ -o theta.csv           id,topic_0,topic_1
     topmix infer model docs.csv --top 3             {"id": "1", "topics": [[0, 0.9], ...]}
     cat texts.txt | topmix infer model - | head
+    topmix infer model vectors.parquet --groups image    {"id": "a.png", "theta": [0.9, 0.1]}
     """
     with one_line_errors("stopped by Ctrl-C; nothing was written"):
-        found = load_model(model, threads)
+        found = load_model(model, threads, with_groups=True)
         if output != STANDARD_OUTPUT:
             check_output(output)
         elif as_json:
@@ -95,7 +99,7 @@ def infer(
 
             def counted() -> Iterator[Shares]:
                 nonlocal n_docs, n_unknown, n_empty
-                for block in _blocks(found, source, settings):
+                for block in _blocks(found, source, settings, groups):
                     yield block
                     n_docs += len(block.names)
                     n_unknown += block.n_unknown
@@ -113,7 +117,11 @@ def infer(
             )
 
 
-def _blocks(model: BaseEstimator, source: Path, settings: Settings) -> Iterator[Shares]:
+def _blocks(model: BaseEstimator, source: Path, settings: Settings, groups: str | None) -> Iterator[Shares]:
+    if isinstance(model, AdmixtureEstimator):
+        grouped, names = read_grouped(source, groups, settings, type(model).__name__)
+        yield Shares(names, model.transform(grouped))
+        return
     if not takes_counts(model):
         table = read_table(source, settings)
         for begin in range(0, len(table), BLOCK_ROWS):

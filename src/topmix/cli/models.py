@@ -20,8 +20,8 @@ from topmix.parameters.component import Component
 OWN = ("random_state", "n_jobs", "verbose", "callbacks", "warm_start", "max_time")
 PREFERRED = "LDA"
 SHORT = {"vmf": "VonMisesFisherMixture", "gmm": "GaussianMixture"}
-NO_GROUPS = "needs the group of each row, which the command does not read: use it from Python"
-MODELS = {name: cls for name, cls in ESTIMATORS.items() if not issubclass(cls, AdmixtureEstimator)}
+NO_GROUPS = "mixes clusters in groups of rows: `topmix fit`, `topics`, `infer` and `eval` take it; use it from Python"
+MODELS = dict(ESTIMATORS)
 
 
 def model_flags(in_short: tuple[str, ...] = ()) -> dict[str, Flag]:
@@ -48,13 +48,14 @@ def component_flags(family: str) -> dict[str, Flag]:
     return found
 
 
-def estimator_class(name: str) -> type[BaseEstimator]:
-    """By its name in any spelling: gaussian-mixture is GaussianMixture, and gmm too."""
+def estimator_class(name: str, *, with_groups: bool = False) -> type[BaseEstimator]:
+    """By its name in any spelling: gaussian-mixture is GaussianMixture, and gmm too. Models of groups are refused
+    unless the command reads groups."""
     wanted = re.sub(r"[-_ ]", "", name).lower()
     wanted = SHORT.get(wanted, wanted).lower()
     for known, cls in ESTIMATORS.items():
         if known.lower() == wanted:
-            if known not in MODELS:
+            if issubclass(cls, AdmixtureEstimator) and not with_groups:
                 raise typer.BadParameter(f"{known} {NO_GROUPS}", param_hint="--model")
             return cls
     raise typer.BadParameter(f"{name!r} is not one of {', '.join(MODELS)}", param_hint="--model")
@@ -79,11 +80,12 @@ def configure(estimator: BaseEstimator, settings: Settings) -> None:
             raise typer.BadParameter(str(error), param_hint=", ".join(map(option_of, part))) from error
 
 
-def load_model(path: Path, threads: int | None = None) -> BaseEstimator:
-    """The model in a file, set to use this many threads."""
+def load_model(path: Path, threads: int | None = None, *, with_groups: bool = False) -> BaseEstimator:
+    """The model in a file, set to use this many threads. Models of groups are refused unless the command reads
+    groups."""
     check_model_file(path)
     model = load(path)
-    if isinstance(model, AdmixtureEstimator):
+    if isinstance(model, AdmixtureEstimator) and not with_groups:
         raise ValueError(f"{path}: a {type(model).__name__} {NO_GROUPS}")
     if "n_jobs" in model.get_params(deep=False):
         model.set_params(n_jobs=threads)

@@ -55,7 +55,7 @@ def topics(
     topmix topics model --json | jq -r '.topics[0].words[]'
     """  # fmt: skip
     with one_line_errors():
-        found = load_model(model, threads)
+        found = load_model(model, threads, with_groups=True)
         if is_topic_model(found) and found._found().reading.words is None:
             tell("the model was fitted on counts without names, so numbers of columns stand for words")
         if as_json:

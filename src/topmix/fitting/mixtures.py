@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from topmix.data.corpus import Corpus
-from topmix.data.rows import Rows
+from topmix.data.rows import GroupedRows, Rows
 from topmix.data.shard import Batches
 from topmix.engines import Engine, Workers
 from topmix.fitting.history import Record
@@ -18,9 +18,11 @@ from topmix.fitting.loop import Log, Schedule, Stopping, no_passes
 from topmix.learners import Learner, Passes, PassResult, State, Task
 from topmix.local import LocalStep
 from topmix.local.candidates import BY_CANDIDATES
+from topmix.local.groups import GroupStep
 from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
 from topmix.numerics.blas import one_thread
+from topmix.search.clusters import ClusterProblem, ClusterSearch
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class MixtureProblem:
     before: float | None  # the objective where the fit begins, if it is known
     lengths: np.ndarray | None = None  # [groups] rows of each, where rows are in groups
     warm_up: int = 0  # first passes that may lower the objective
+    search: ClusterProblem | None = None  # for the number of clusters
 
 
 class FullScans(Schedule):
@@ -64,6 +67,22 @@ class RelearnedPrior(FullScans):
         return model.relearn(result.total, self.lengths)
 
 
+class SearchedClusters(FullScans):
+    """`topmix.search` says what comes next."""
+
+    def __init__(self, search: ClusterSearch) -> None:
+        self.search = search
+
+    def moves(self) -> dict[str, float]:
+        return self.search.take_moves()
+
+    def has_converged(self, history: Sequence[Record], stopping: Stopping) -> bool:
+        return self.search.is_done
+
+    def after(self, result: PassResult, is_last: bool) -> Admixture | None:
+        return self.search.after(result)
+
+
 def _held(passes: Passes) -> Passes:
     """The same passes. BLAS is held to one thread through each of them: to hold it and let it go again for every kernel
     takes longer than a kernel on few rows."""
@@ -78,7 +97,8 @@ def _held(passes: Passes) -> Passes:
 class MixtureStart:
     def __init__(self, problem: MixtureProblem, rng: np.random.Generator, log: Log) -> None:
         p, learner = problem, problem.learner
-        self.learner, self.schedule = learner, FullScans() if p.lengths is None else RelearnedPrior(p.lengths)
+        self.learner, self.log = learner, log
+        self.schedule: FullScans = FullScans() if p.lengths is None else RelearnedPrior(p.lengths)
         with one_thread():
             self.model, pseudo = p.start(rng)
         model, direction = self.model, learner.direction
@@ -94,10 +114,16 @@ class MixtureStart:
             p.data, self.model, p.batches, p.step, p.engine, p.threads, p.n_active, p.max_iter, p.weight, p.is_warm
         )
         self.workers = learner.open(task, rng)
+        state = State(pseudo_counts=pseudo)
         try:
-            self.passes = _held(
-                learner.passes(self.workers.place(self.model), self.workers, State(pseudo_counts=pseudo))
-            )
+            self.passes = _held(learner.passes(self.workers.place(self.model), self.workers, state))
+            if p.search is not None:
+                assert isinstance(p.data, GroupedRows)
+                assert isinstance(p.step, GroupStep)
+                limits = p.max_iter, p.warm_up, p.least_gain
+                rows = p.data, p.weight, p.batches
+                search = ClusterSearch(p.search, self.workers, state, rows, p.step, limits, rng.spawn(1)[0])
+                self.schedule = SearchedClusters(search)
         except BaseException:
             self.workers.close()
             raise
@@ -107,6 +133,19 @@ class MixtureStart:
         return found
 
     def ended(self, model: Mixture | Admixture | None) -> Mixture | Admixture:
+        """A search that was stopped in the middle of a trial ends with what was there before, and the last record says
+        so."""
+        schedule, history = self.schedule, self.log.history
+        if model is not None and isinstance(schedule, SearchedClusters) and schedule.search.was_trial is not None:
+            here = schedule.search.was_trial
+            model, terms = here.model, here.model.bound(here.total)
+            history[-1] = replace(
+                history[-1],
+                objective=sum(terms.values()),
+                n_components=model.n_components,
+                terms=terms,
+                moves={**history[-1].moves, "stopped": 0.0},
+            )
         return self.model if model is None else model.on_host()
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ at the last visit; rows keep a few candidates, and the group is solved on these.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from topmix import _core
 from topmix.allocations.doc_topics import DocTopics
+from topmix.allocations.document_prior import DocumentPrior
 from topmix.data.vectors import GroupShard
 from topmix.likelihoods.likelihood import LEAST_SHARE, Likelihood
 from topmix.local.mixture import rows_at_a_time
@@ -46,7 +47,7 @@ class SolvedGroups(NamedTuple):
 @dataclass(frozen=True)
 class GroupStep:
     likelihood: type[Likelihood]
-    n_active: int  # L
+    n_active: int  # L, or all where there are fewer clusters
     warm_up: int = 0  # first visits, in which groups have pseudo-rows in common
 
     def __call__(
@@ -56,7 +57,7 @@ class GroupStep:
         prior, K, rows, docs, present, iterations = tables.prior, len(tables.prior.alpha), [], [], [], 0
         common = self._common(times) * float(shard.lengths.mean()) if times < self.warm_up else 0.0
         is_wanted = prior.learned and prior.posterior == "collapsed"
-        for groups, piece in pieces(shard, K, self.n_active):
+        for groups, piece in pieces(shard, K, min(self.n_active, K)):
             absent = np.empty((piece.n_groups, K)) if is_wanted else None
             N = _counts(last, groups, piece.n_groups, K)
             found = self.solved(piece, tables, N, absent, common)
@@ -87,9 +88,10 @@ class GroupStep:
     ) -> SolvedGroups:
         """From the counts N [groups, K], which are written to; so is `absent`. Groups have so many pseudo-rows in
         common: then they are solved at a point, whatever the posterior."""
-        prior, L, K = tables.prior, self.n_active, N.shape[1]
+        prior, K = tables.prior, N.shape[1]
+        L = min(self.n_active, K)
         if common > 0:
-            prior = replace(prior, alpha=prior.alpha + common * tables.weights, posterior="collapsed")
+            prior = DocumentPrior(prior.alpha + common * tables.weights, "collapsed")
         C = min(K, max(2 * L, LEAST_CANDIDATES))
         log_p = prior.log_weights(N)
         log_p -= log_p.max(axis=1, keepdims=True)
@@ -124,8 +126,10 @@ class AssignGroupsStep:
         step, kept = GroupStep(self.likelihood, self.n_active), slice(None) if self.keep_clusters else slice(0)
         for _, piece in pieces(shard, K, K if self.want_likelihood else self.n_active):
             N = np.zeros((piece.n_groups, K))
-            for _ in range(SCANS if self.n_active < K else 1):
-                a = step.solved(piece, tables, N).assignment
+            variational = tables.prior.posterior == "variational"  # a small prior would keep clusters out of new groups
+            common = MOST_COMMON * float(piece.lengths.mean()) if variational else 0.0
+            for scan in range(SCANS if self.n_active < K or variational else 1):
+                a = step.solved(piece, tables, N, common=0.0 if scan else common).assignment
             likelihood = np.zeros(0)
             if self.want_likelihood:
                 log_p = np.log(tables.prior.mean(N))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topmix.allocations.document_prior import DocumentPrior
+from topmix.allocations.stick_prior import StickPrior
 from topmix.likelihoods.likelihood import Likelihood
 from topmix.numerics import dirichlet
 from topmix.stats import MixtureStats, TopicStats
@@ -19,7 +20,7 @@ class AdmixtureTables(NamedTuple):
     """What a shard needs of an admixture: picklable."""
 
     likelihood: Any
-    prior: DocumentPrior
+    prior: DocumentPrior | StickPrior
     weights: np.ndarray  # [K] the share of all rows that each cluster has
 
 
@@ -28,7 +29,7 @@ class Admixture:
     """p(x_n) = sum_k pi_dk F(x_n | phi_k) for the rows n of group d. Statistics are those of documents, with the rows'
     own (MixtureStats) in the place of words."""
 
-    prior: DocumentPrior
+    prior: DocumentPrior | StickPrior
     likelihood: Likelihood
     sizes: np.ndarray  # [K] rows in each cluster
     objective: str
@@ -57,7 +58,7 @@ class Admixture:
 
     def relearn(self, total: TopicStats, lengths: np.ndarray) -> Admixture | None:
         """The model with its prior moved towards the statistics, or None where it is fixed."""
-        if not self.prior.learned:
+        if isinstance(self.prior, StickPrior) or not self.prior.learned:
             return None
         prior, before = self.prior.relearn(total, lengths), float(self.prior.alpha.sum())
         size = float(prior.alpha.sum())
@@ -67,12 +68,25 @@ class Admixture:
     def bound(self, total: TopicStats) -> dict[str, float]:
         """The objective, term by term.  Eq. (A.7)."""
         rows, prior = total.S, self.prior
-        constant = total.D * float(dirichlet.log_normaliser(prior.alpha)) if self.objective == "map" else 0.0
+        is_point = self.objective == "map" and prior.posterior == "collapsed"
+        constant = total.D * float(dirichlet.log_normaliser(prior.alpha)) if is_point else 0.0
         return {
             "data": self.likelihood.bound(rows.S, rows.N),
             "entropy": total.H,
             "allocation": prior.bound(total) + constant,  # which topics leave out at a point
         }
+
+    def regrouped(
+        self, M: np.ndarray, D: float, parts: np.ndarray, *born: tuple[np.ndarray, MixtureStats]
+    ) -> Admixture:
+        """Other clusters, under sticks that D groups have been seen for. M [K, K'] is what part of a cluster's rows
+        goes to which; parts [K', K] is what the new ones have of its statistics, and `born` the same for statistics of
+        clusters that are not in this model."""
+        assert isinstance(self.prior, StickPrior)
+        pieces = [(parts, self.as_stats().S), *born]
+        N: np.ndarray = sum(share @ np.maximum(stats.N, 0.0) for share, stats in pieces)
+        likelihood = self.likelihood.regrouped([(share, stats.S) for share, stats in pieces], N)
+        return replace(self, prior=self.prior.moved(M, D), likelihood=likelihood, sizes=N)
 
     def on_host(self) -> Admixture:
         return self

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,10 +97,24 @@ def split_groups(X: Any, groups: Any) -> tuple[Any, Any, NDArray[np.int64] | Non
         if len({np.shape(x)[1] if np.ndim(x) == 2 else -1 for x in X}) > 1:
             raise ValueError("a list of groups must hold arrays of shape (rows, features), all of the same width")
         return np.concatenate(X), None, np.concatenate([[0], np.cumsum([len(x) for x in X])])
+    if isinstance(X, str | os.PathLike) and Path(X).suffix.lower() == ".parquet":
+        column = groups if isinstance(groups, str) else None
+        return parquet_rows(Path(X), column), groups if column is None else column_of(X, column), None
     if isinstance(groups, str):
         column, groups = groups, column_of(X, groups)
         X = X[[name for name in X.columns if name != column]]
     return X, groups, None
+
+
+def parquet_rows(path: Path, leave_out: str | None = None) -> Rows:
+    """The columns of a Parquet file, which are numbers, but for one that is left out."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    names = [name for name in table.column_names if name != leave_out]
+    if (len(names) == len(table.column_names) and leave_out is not None) or not names:
+        raise ValueError(f"{path}: no column {leave_out!r} beside others; there are {', '.join(table.column_names)}")
+    return Rows(np.column_stack([table[name].to_numpy() for name in names]), names)
 
 
 def in_groups(rows: Rows, groups: Any) -> GroupedRows:

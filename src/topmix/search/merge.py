@@ -36,7 +36,7 @@ def candidates(here: Documents, refused: Iterable[Pair] = ()) -> list[Pair]:
     pairs = sorted(_similar(here.model.words) - set(refused))
     if not pairs:
         return []
-    before_entropy = _words(here.model.words, pairs) + _documents(here.counts(), here.prior, here.total.D, pairs)
+    before_entropy = _words(here.model.words, pairs) + of_documents(here.counts(), here.prior, here.total.D, pairs)
     found: list[Pair] = []
     used: set[int] = set()
     before, in_vain = _sticks(here, []), 0
@@ -58,7 +58,7 @@ def decide(here: Documents, pairs: list[Pair], lost: np.ndarray) -> Merged:
     K = here.model.n_components
     if not pairs:
         return Merged(np.arange(K), 0.0, {})
-    apart = _words(here.model.words, pairs) + _documents(here.counts(), here.prior, here.total.D, pairs) - lost
+    apart = _words(here.model.words, pairs) + of_documents(here.counts(), here.prior, here.total.D, pairs) - lost
     merged: list[Pair] = []
     gains: dict[Pair, float] = {}
     taken, before, in_vain = 0.0, _sticks(here, []), 0
@@ -71,10 +71,10 @@ def decide(here: Documents, pairs: list[Pair], lost: np.ndarray) -> Merged:
             taken, before, in_vain = taken + float(lost[i]), after, 0
         elif (in_vain := in_vain + 1) == MOST_IN_VAIN:
             break
-    return Merged(_names(K, merged), taken, gains)
+    return Merged(names_of(K, merged), taken, gains)
 
 
-def _names(K: int, pairs: list[Pair]) -> np.ndarray:
+def names_of(K: int, pairs: list[Pair]) -> np.ndarray:
     first = np.arange(K)
     for j, k in pairs:
         first[k] = j
@@ -105,7 +105,7 @@ def _words(words: TopicWords, pairs: list[Pair]) -> np.ndarray:
     return _together(S, pairs, gains)
 
 
-def _documents(N: sp.csc_array, prior: StickPrior, D: float, pairs: list[Pair]) -> np.ndarray:
+def of_documents(N: sp.csc_array, prior: StickPrior, D: float, pairs: list[Pair]) -> np.ndarray:
     """[pairs] of the documents' part with q(pi_d) at its best, sum_dk log Gamma(N_dk + alpha_k)."""
     own, both = prior.alpha, np.array([prior.alpha[[j, k]].sum() for j, k in pairs])
 
@@ -140,6 +140,10 @@ def _columns(values: np.ndarray, of: sp.csc_array) -> np.ndarray:
 
 def _sticks(here: Documents, merged: list[Pair]) -> float:
     """D E[c_Dir(alpha beta)] - KL(q(u) || p(u)) with these merged."""
-    K, D = here.model.n_components, here.total.D
-    prior = renamed_prior(here.prior, _names(K, merged), D)
+    return of_sticks(here.prior, names_of(here.model.n_components, merged), here.total.D)
+
+
+def of_sticks(before: StickPrior, names: np.ndarray, D: float) -> float:
+    """The same, where topic k becomes names[k]."""
+    prior = renamed_prior(before, names, D)
     return D * prior.sticks.log_normaliser(prior.concentration) - prior.sticks.divergence(prior.stick_prior)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,32 +35,50 @@ LEAST_ROWS = 10  # of a cluster that is divided
 Halves = Callable[[Rows, np.ndarray], MixtureStats]  # statistics of rows with responsibilities [rows, 2]
 
 
+class Halved(NamedTuple):
+    """A cluster in two."""
+
+    cluster: int
+    gain: float  # nats, of all of its rows
+    stats: MixtureStats  # of the two, from some of its rows
+    scale: float  # what makes them as large as the cluster
+
+
 def trials(model: Mixture, rows: Rows, r: np.ndarray, halves: Halves, least_gain: float) -> Iterator[Mixture]:
     """Mixtures with one cluster divided and two others merged, the most promising first. `r` [rows, K] are
     probabilities of the clusters of some rows. Two clusters must make the rows of one more likely by `least_gain`."""
-    K, main = model.n_components, r.argmax(axis=1)
-    likeness = r.T @ r
-    norm = np.sqrt(np.maximum(np.diag(likeness), 1e-300))
-    likeness = np.triu(likeness / norm / norm[:, None], 1)
-    pairs = [(int(at // K), int(at % K)) for at in np.argsort(-likeness, axis=None, kind="stable")[:JOINED]]
+    K, near = model.n_components, likeness(r)
+    pairs = [(int(at // K), int(at % K)) for at in np.argsort(-near, axis=None, kind="stable")[:JOINED]]
     for k in np.argsort(r.sum(axis=0), kind="stable")[:SMALL].tolist():
-        other = int((likeness + likeness.T)[k].argmax())
+        other = int((near + near.T)[k].argmax())
         pairs += [(min(k, other), max(k, other))]
-    N = np.maximum(model.as_stats().N, 0.0)
-    cut = []
-    for k in range(K):
-        born = divided(model, Rows(rows.data[np.flatnonzero(main == k)], check=False), halves)
-        if born is not None and born[0] * (scale := N[k] / max(float(born[1].N.sum()), 1e-300)) > least_gain:
-            cut.append((born[0] * scale, k, born[1], scale))
-    cut = sorted(cut, key=lambda found: -found[0])[:DIVIDED]
+    cut = in_two(model, rows, r, halves, least_gain)[:DIVIDED]
     for _, a, b in sorted((a + b, a, b) for a in range(len(cut)) for b in range(len(pairs))):
-        (_, k, halved, scale), (i, j) = cut[a], pairs[b]
+        (k, _, halved, scale), (i, j) = cut[a], pairs[b]
         if i == j or k in (i, j) or (i, j) in pairs[:b]:
             continue
         parts, places = np.eye(K), np.zeros((K, 2))
         parts[i, j], parts[j, j], parts[k, k] = 1.0, 0.0, 0.0
         places[k, 0] = places[j, 1] = scale
         yield model.regrouped(parts, (places, halved))
+
+
+def likeness(r: np.ndarray) -> np.ndarray:
+    """[K, K] above the diagonal: how much two clusters have the same rows, from 0 to 1."""
+    both = r.T @ r
+    norm = np.sqrt(np.maximum(np.diag(both), 1e-300))
+    return np.asarray(np.triu(both / norm / norm[:, None], 1))
+
+
+def in_two(model: Mixture, rows: Rows, r: np.ndarray, halves: Halves, least_gain: float) -> list[Halved]:
+    """The clusters that two would make more likely by more than that, the most promising first."""
+    main, N = r.argmax(axis=1), np.maximum(model.as_stats().N, 0.0)
+    found = []
+    for k in range(model.n_components):
+        born = divided(model, Rows(rows.data[np.flatnonzero(main == k)], check=False), halves)
+        if born is not None and born[0] * (scale := N[k] / max(float(born[1].N.sum()), 1e-300)) > least_gain:
+            found.append(Halved(k, born[0] * scale, born[1], scale))
+    return sorted(found, key=lambda one: (-one.gain, one.cluster))
 
 
 def divided(model: Mixture, rows: Rows, halves: Halves) -> tuple[float, MixtureStats] | None:
