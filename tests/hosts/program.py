@@ -1,4 +1,4 @@
-"""What runs on the first host: fits on the cluster, compared with the same fits here. Prints a line per pass, and JSON."""
+"""What runs on the first host: fits on the cluster, compared with the same fits here. Says each pass, then JSON."""
 
 import json
 import logging
@@ -30,9 +30,10 @@ def documents() -> Corpus:
     return sample_lda(360, 300, 6, doc_length=60, random_state=0).corpus
 
 
-def lda(engine: object, X: object, **given: object) -> np.ndarray:
+def lda(engine: object, X: object, checkpoint: str | None = None, **given: object) -> np.ndarray:
     learner = Memoized(batch_size=30, batches_per_update=3)
-    return LDA(6, max_iter=8, tol=0.0, random_state=0, learner=learner, engine=engine, **given).fit(X).components_
+    model = LDA(6, max_iter=8, tol=0.0, random_state=0, learner=learner, engine=engine, **given)
+    return model.fit(X, checkpoint=checkpoint).components_
 
 
 def memoized(engine: Ray) -> object:
@@ -49,7 +50,7 @@ def travelling(engine: Ray) -> object:
     X = documents()
     how = {"inference": "variational", "learner": "asynchronous", "max_iter": 8, "tol": 0.0, "random_state": 0}
     there = LDA(6, engine=engine, callbacks=[pause], **how).fit(X)
-    return {"passes": len(there.history_), "bound": there.history_[-1].bound, "first": there.history_[0].bound}
+    return {"passes": len(there.history_), "last": there.history_[-1].objective, "first": there.history_[0].objective}
 
 
 def storage(engine: Ray) -> object:
