@@ -60,7 +60,6 @@ class Hosts:
     ms: float = 0.0  # on the way from one host to another
     mbit: float = 0.0  # of each host's line, each way; 0 is no limit
     loss: float = 0.0  # share of frames
-    seed: int = 0
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="topmix-hosts-")))
     token: str = field(default_factory=lambda: secrets.token_hex(32))
     _switch: subprocess.Popen[bytes] | None = None
@@ -81,10 +80,9 @@ class Hosts:
                 _ip("netns", "add", self.namespace(i))
                 for own in ("tmp", "shm"):
                     (self.folder / str(i) / own).mkdir(parents=True)
-            line = {"n": self.n, "ms": self.ms, "mbit": self.mbit, "loss": self.loss, "seed": self.seed}
-            self._switch = subprocess.Popen(
-                [sys.executable, "-m", "tools.hosts", "--switch", str(self.folder), json.dumps(line)], cwd=ROOT
-            )
+            self.shape(self.ms, self.mbit, self.loss)
+            command = [sys.executable, "-m", "tools.hosts", "--switch", str(self.folder), "--hosts", str(self.n)]
+            self._switch = subprocess.Popen(command, cwd=ROOT)
             _until((self.folder / "ready").exists, lambda: "the switch does not start")
             for i in range(self.n):
                 name = self.namespace(i)
@@ -125,6 +123,13 @@ class Hosts:
         process = subprocess.Popen(self.command(i, command), env=environment, **given)  # type: ignore[call-overload]
         self._started.append(process)
         return process
+
+    def shape(self, ms: float = 0.0, mbit: float = 0.0, loss: float = 0.0) -> None:
+        """The lines are like this from now on."""
+        self.ms, self.mbit, self.loss = ms, mbit, loss
+        new = self.folder / "new"
+        new.write_text(json.dumps({"ms": ms, "mbit": mbit, "loss": loss}))
+        new.replace(self.folder / "line")
 
     def cut(self, i: int) -> None:
         """Nobody hears host i any more, nor does it hear anybody, until `join`."""
@@ -187,12 +192,12 @@ class Hosts:
 class Switch:
     """Frames from one TAP device to another, late, and some of them not at all."""
 
-    def __init__(self, folder: Path, n: int, ms: float, mbit: float, loss: float, seed: int):
-        self.folder, self.delay, self.rate, self.loss = folder, ms / 1e3, mbit * 125e3, loss
-        self.rng, self.ports = random.Random(seed), [self._device(i) for i in range(n)]
+    def __init__(self, folder: Path, n: int):
+        self.folder, self.rng = folder, random.Random(0)
+        self.ports = [self._device(i) for i in range(n)]
+        self._look()
         self.learned: dict[bytes, int] = {}  # address -> port
         self.free = [0.0] * n  # when the line of each host has sent what it was given
-        self.cut: set[int] = set()
         self.waiting: list[tuple[float, int, int, bytes]] = []  # when, number, to whom, frame
         self.number = 0
 
@@ -212,7 +217,8 @@ class Switch:
         while True:
             now = time.monotonic()
             if now - looked > 0.05:
-                looked, self.cut = now, {i for i in of.values() if (self.folder / f"cut-{i}").exists()}
+                looked = now
+                self._look()
             wait = min(0.05, max(0.0, self.waiting[0][0] - now)) if self.waiting else 0.05
             for device, _ in poll.poll(wait):
                 for _ in range(64):
@@ -227,6 +233,12 @@ class Switch:
                 if port not in self.cut:
                     with suppress(OSError):  # its device is down, or its queue is full: the frame is lost
                         os.write(self.ports[port], frame)
+
+    def _look(self) -> None:
+        """What the lines are like now."""
+        line = json.loads((self.folder / "line").read_text())
+        self.delay, self.rate, self.loss = line["ms"] / 1e3, line["mbit"] * 125e3, line["loss"]
+        self.cut = {i for i in range(len(self.ports)) if (self.folder / f"cut-{i}").exists()}
 
     def _take(self, port: int, frame: bytes) -> None:
         self.learned[frame[6:12]] = port
@@ -266,11 +278,11 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--mbit", type=float, default=0.0, help="megabits per second of each host's line; 0 is no limit")
     p.add_argument("--loss", type=float, default=0.0, help="share of frames that are lost")
     p.add_argument("--ray", action="store_true", help="start a Ray node on each host; RAY_ADDRESS says where")
-    p.add_argument("--switch", nargs=2, help=argparse.SUPPRESS)
+    p.add_argument("--switch", type=Path, help=argparse.SUPPRESS)
     p.add_argument("command", nargs="*")
     a = p.parse_args(argv)
     if a.switch is not None:
-        Switch(Path(a.switch[0]), **json.loads(a.switch[1])).run()
+        Switch(a.switch, a.hosts).run()
     with Hosts(a.hosts, a.ms, a.mbit, a.loss) as hosts:
         print(f"{a.hosts} hosts; touch {hosts.folder}/cut-1 cuts off the second", file=sys.stderr)
         if a.ray:
