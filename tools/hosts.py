@@ -168,12 +168,11 @@ class Hosts:
             self.start_node(i, cpus)
         return f"{self.address(0)}:{PORT}"
 
-    def start_node(self, i: int, cpus: int = 1) -> None:
-        where = (
-            ["--head", f"--port={PORT}", "--include-dashboard=false"]
-            if i == 0
-            else [f"--address={self.address(0)}:{PORT}"]
-        )
+    def start_node(self, i: int, cpus: int = 1, *, jobs: bool = False) -> None:
+        """With `jobs`, the first host takes some at port 8265; that needs ray[default]."""
+        dashboard = "--dashboard-host=0.0.0.0" if jobs else "--include-dashboard=false"
+        head = ["--head", f"--port={PORT}", dashboard]
+        where = head if i == 0 else [f"--address={self.address(0)}:{PORT}"]
         command = [
             sys.executable, "-m", "ray.scripts.scripts", "start", *where, f"--node-ip-address={self.address(i)}",
             f"--num-cpus={cpus}", f"--object-store-memory={STORE}",
