@@ -4,7 +4,8 @@
 
 Hosts with a network between them, on this machine (tools/hosts.py; needs root). A worker with one core on each, and the
 driver on the first. The same fit, memoized in rounds and with travelling topics, over lines of different shapes. First
-passes, which start documents from their words alone, do not count. Memoized fits must have the bits of threads.
+passes, which start documents from their words alone, do not count. Memoized fits must have the bits of threads, which
+are measured once, at the beginning.
 
 On a machine with fewer cores than hosts, and with other programs, seconds by the clock say little: processor seconds
 of all processes of all hosts (Ray's own among them, the switch's not) and bytes on the lines, headers included, stand
@@ -31,7 +32,13 @@ from topmix.data import Corpus
 from topmix.engines import Ray
 from topmix.learners import Memoized
 
-SHAPES = ((0.0, 0.0, 0.0), (10.0, 10_000.0, 0.0), (10.0, 1000.0, 0.0), (10.0, 1000.0, 0.001), (1.0, 100.0, 0.0))
+SHAPES: tuple[tuple[float, float, float], ...] = (
+    (0.0, 0.0, 0.0),
+    (10.0, 10_000.0, 0.0),
+    (10.0, 1000.0, 0.0),
+    (10.0, 1000.0, 0.001),
+    (1.0, 100.0, 0.0),
+)
 FIRST = 2  # passes that do not count
 SENT = ("sent", "received")  # through the driver
 
@@ -45,6 +52,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--passes", type=int, default=5)
     p.add_argument("--batches", type=int, default=16, help="in a pass")
     p.add_argument("--rounds", type=int, default=4, help="batches per update")
+    p.add_argument("--shapes", type=int, default=len(SHAPES), help="how many of the shapes of lines")
     p.add_argument("--kinds", nargs="+", choices=("memoized", "travelling"), default=["memoized", "travelling"])
     p.add_argument("--inside", action="store_true", help="on the first host: answers lines of JSON")
     a = p.parse_args(argv)
@@ -60,7 +68,7 @@ def main(argv: list[str] | None = None) -> int:
         program = hosts.start(0, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for kind in a.kinds:
             free = 0.0
-            for ms, mbit, loss in SHAPES[:1] if a.quick else SHAPES:
+            for ms, mbit, loss in SHAPES[: 1 if a.quick else a.shapes]:
                 hosts.shape(ms, mbit, loss)
                 time.sleep(0.2)
                 found = measured(hosts, program, kind)
@@ -69,7 +77,8 @@ def main(argv: list[str] | None = None) -> int:
                 predicted = free + (remote / (mbit * 125e3) if mbit else 0.0)
                 print(
                     f"{kind}, {ms:g} ms, {mbit:g} Mbit/s, loss {loss:g}: {found['seconds']:.2f} s a pass (predicted "
-                    f"{predicted:.2f}), {found['processor']:.2f} processor seconds; MB on the lines of hosts: "
+                    f"{predicted:.2f}), {found['processor']:.2f} processor seconds; {a.hosts} threads of one "
+                    f"process: {found['threads']:.2f} and {found['threads_processor']:.2f}; MB on the lines of hosts: "
                     f"{', '.join(f'{b / 1e6:.1f}' for b in found['line_bytes'])}",
                     flush=True,
                 )
@@ -106,29 +115,39 @@ def inside(a: Any, lines: IO[str] = sys.stdin) -> int:
     corpus = Corpus.from_scipy(datasets.load(a.corpus).train[: a.documents])
     learner = Memoized(batch_size=-(-len(corpus) // a.batches), batches_per_update=a.rounds)
     how = {"max_iter": ours.with_sweeps(a.passes), "tol": -float("inf"), "random_state": 0}
-    same: np.ndarray | None = None
+    alone: dict[str, tuple[Any, float, float]] = {}  # kind -> fit in one process, seconds, processor seconds
     for line in lines:
         is_memoized = line.strip() == "memoized"
         given: dict[str, Any] = (
             {"learner": learner} if is_memoized else {"learner": "asynchronous", "inference": "variational"}
         )
-        if is_memoized and same is None:
-            same = ours.lda(a.K, **how, **given).fit(corpus).components_
+        if line not in alone:
+            used: list[float] = []
+            one = ours.lda(
+                a.K, **how, **given, n_jobs=a.hosts, callbacks=[lambda *_, used=used: used.append(time.process_time())]
+            ).fit(corpus)
+            alone[line] = one, _per_pass([record.seconds for record in one.history_]), _per_pass(used)
+        one, threads, threads_processor = alone[line]
         there = ours.lda(
             a.K, **how, **given, engine=Ray(workers=a.hosts), callbacks=[lambda *_: print("pass", flush=True)]
         ).fit(corpus)
-        if is_memoized and not np.array_equal(there.components_, same):
+        if is_memoized and not np.array_equal(there.components_, one.components_):
             raise AssertionError("the hosts learned other bits than threads")
         last = there.history_[-1].workers
-        steps = np.diff([record.seconds for record in there.history_])[FIRST - 1 :]
         found = {
-            "seconds": float(np.median(steps)),
+            "seconds": _per_pass([record.seconds for record in there.history_]),
+            "threads": threads,
+            "threads_processor": threads_processor,
             "passes": len(there.history_),
             "through_driver": sum(last.get(name, 0.0) for name in SENT),
             "between_workers": sum(last.get(name, 0.0) for name in ("added", "copied")),
         }
         print(json.dumps(found), flush=True)
     return 0
+
+
+def _per_pass(at: list[float]) -> float:
+    return float(np.median(np.diff(at)[FIRST - 1 :]))
 
 
 if __name__ == "__main__":
