@@ -42,6 +42,7 @@ OTHERS = {
     "scaling": "pretends to be a cluster for minutes",
     "ray": "tests/cluster tests what it times",
     "ray_faults": "tests/cluster does each once",
+    "hosts": "tests/hosts fits on such hosts",
     "nomadic": "tests/cluster tests what it times",
     "von_mises_fisher": "needs a corpus",
 }

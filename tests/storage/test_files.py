@@ -9,7 +9,7 @@ import pytest
 import topmix
 from tests.storage.conftest import BUCKET
 from topmix import LDA, Stream
-from topmix.data import Corpus, CorpusError, Rows, read_texts, sample_lda, write_corpus
+from topmix.data import Corpus, CorpusError, Rows, read_corpus, read_texts, sample_lda, write_corpus
 from topmix.data.lock import InUseError
 from topmix.data.paths import RemotePath, path_of
 from topmix.data.remote_file import BLOCK
@@ -92,6 +92,9 @@ def test_a_corpus_behind_a_url_gives_the_fit_of_the_file(storage, corpus, tmp_pa
     here, there = (lda().fit(Corpus.open(where)) for where in (tmp_path / "c.topmix", f"{BUCKET}/c.topmix"))
     np.testing.assert_array_equal(here.components_, there.components_)
     np.testing.assert_array_equal(here.components_, lda().fit(f"{BUCKET}/c.topmix").components_)
+    for name in ("c.topmix", "c"):  # known by its name, or by its first bytes
+        corpus.save(f"{BUCKET}/{name}")
+        assert read_corpus(f"{BUCKET}/{name}").url == f"{BUCKET}/{name}"
     built = Corpus.from_rows(({0: 1.0, 2: 3.0} for _ in range(5)), n_words=4, out=f"{BUCKET}/built.topmix")
     assert built.equals(Corpus.open(f"{BUCKET}/built.topmix"))
 

@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, ClassVar, Protocol
@@ -25,6 +26,7 @@ from topmix.data.paths import is_remote, path_of
 from topmix.parameters.other_names import THEIRS
 
 EVERY_OPTION = "topmix.every_option"  # in the context of the command: whether help shows all headings
+_arguments: ContextVar[tuple[str, ...]] = ContextVar("_arguments", default=())
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 PARAMETER = r"\b([a-z]+(?:_[a-z]+)*)="
 OTHER_NAMES = {"text": "field"}  # of parameters of `fit` that the command has under the name that files have for them
@@ -85,6 +87,7 @@ class Command(TyperCommand):
                     formatter.write_dl(records, 28)
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        _arguments.set(tuple(args))
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter.__base__ as error:  # type: ignore[misc]
@@ -102,6 +105,11 @@ class Command(TyperCommand):
         if dot:
             return [option for option in options if option.startswith(family + dot)]
         return [option for option in options if option.endswith("." + wrong.lstrip("-"))]
+
+
+def current_arguments() -> list[str]:
+    """Those of the command that runs now, as they were given."""
+    return list(_arguments.get())
 
 
 def _show_every_option(ctx: typer.Context, value: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Collection, Sequence
@@ -26,6 +27,7 @@ from topmix.cli.command import (
     Threads,
     app_of,
     check_output,
+    current_arguments,
     file,
     note,
     number,
@@ -35,6 +37,7 @@ from topmix.cli.command import (
 )
 from topmix.cli.explore_command import open_session, serve, until_interrupt
 from topmix.cli.flags import Flag, Settings, with_flags
+from topmix.cli.jobs import run_there, takes_jobs
 from topmix.cli.models import (
     MODELS,
     PREFERRED,
@@ -70,6 +73,7 @@ if TYPE_CHECKING:  # they need starlette
     from topmix.explorer import Explorer
     from topmix.pages.explorer.live import Watch
 
+IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # is set where this is a job of a Ray cluster: its log is read elsewhere
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 
 MODEL, FIT, MORE, PRIORS = "Model", "Fit", "More settings", "Priors"  # headings
@@ -182,6 +186,8 @@ def fit(
     Ctrl-C ends the fit after the current pass, and saves the model.
     """
     with one_line_errors("stopped by Ctrl-C before the first pass ended; nothing was saved"):
+        if takes_jobs(address := settings.get("engine__address")):
+            raise typer.Exit(run_there(str(address), "fit", current_arguments()))
         cls = estimator_class(model, with_groups=True)
         if column and not explore:
             raise typer.BadParameter("columns are shown by --explore: pass it too", param_hint="--column")
@@ -274,7 +280,13 @@ def learn(
     with (
         StopOnInterrupt() as stop,
         FitProgress(
-            most * estimator.n_init, size, title="Learning", lines=False, words=words, unit=unit, console=console
+            most * estimator.n_init,
+            size,
+            title="Learning",
+            lines=IN_JOB in os.environ,
+            words=words,
+            unit=unit,
+            console=console,
         ) as progress,
     ):
         if explorer is not None:

@@ -27,6 +27,7 @@ from topmix.data.remote_file import local_copy
 from topmix.data.textfile import TextFile
 
 TEXT_SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".txt": "lines", ".text": "lines"}
+SAVED = ".topmix"  # the suffix of corpora
 TEXT_FORMATS = ("folder", "jsonl", "csv", "tsv", "lines", "parquet")
 
 
@@ -58,14 +59,15 @@ def look(path: str | os.PathLike[str], format: str | None = None) -> Source:
 
 
 def fetched(path: str | os.PathLike[str]) -> Path | str:
-    """The path; for a URL that of its copy on this machine. A folder, and Parquet (then a string), are read where they
-    are."""
+    """The path; for a URL that of its copy on this machine. Folders, saved corpora and Parquet (then a string) are read
+    where they are."""
     if not is_remote(path):
         return Path(path)
     url = str(path_of(path)) if isinstance(path, os.PathLike) else path
     if url.lower().endswith(SUFFIX) or parquet_files(url) != [url]:
         return url
-    return folder if (folder := path_of(path)).is_dir() else local_copy(url)
+    there = path_of(path)
+    return there if there.suffix == SAVED or there.is_dir() else local_copy(url)
 
 
 def text_format(path: str | os.PathLike[str]) -> str | None:
@@ -97,9 +99,11 @@ def named_format(name: str) -> Format:
 
 
 def _recognised(path: Path) -> Format | None:
+    named = [f for f in FORMATS.values() if f.is_named(path)]
+    if is_remote(path) and named:  # its first bytes would not come alone
+        return named[0]
     with TextFile(path) as file:
         head = file.head()
-    named = [f for f in FORMATS.values() if f.is_named(path)]
     if named and path.suffix.lower() != ".dat":  # .dat is the suffix of many formats
         return named[0]
     return next((f for f in [*(f for f in FORMATS.values() if f.matches(head)), *named]), None)

@@ -21,6 +21,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.count_parts import count_in_parts
 from topmix.data.errors import CorpusError
 from topmix.data.parquet_texts import ParquetTexts
+from topmix.data.paths import is_remote
 from topmix.data.vectorize import Vectorizer
 from topmix.engines.ray_calls import Calls, LostData
 from topmix.engines.ray_pool import LOG, Pool
@@ -48,6 +49,8 @@ def count_on_workers(
         return None
     if out is not None:
         check_plain_file(out)
+    sent = out if out is not None and is_remote(out) else None  # when it is complete: workers cannot write there
+    out = None if sent is not None else out
     run = PoolRun(pool, threads)
     home = Path(tempfile.mkdtemp(prefix=".topmix-counts-", dir=folder if out is None else out.resolve().parent))
     keep = False
@@ -63,6 +66,9 @@ def count_on_workers(
         file = home / "corpus.topmix" if out is None else out
         (home / "parts").mkdir()
         corpus = count_in_parts(texts, parts, vectorizer, vocabulary, home / "parts", file, run)
+        if sent is not None:
+            corpus.save(sent)
+            return Corpus.open(sent, verify=False)
         if out is None:
             _remove(home / "parts")
             corpus.when_gone(_remove, home)

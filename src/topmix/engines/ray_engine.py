@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from topmix.data.corpus import Corpus
 from topmix.data.parquet_texts import ParquetTexts
+from topmix.data.paths import is_remote
 from topmix.data.shard import Shards
 from topmix.data.vectorize import Vectorizer
 from topmix.engines.cuda import Cuda
@@ -72,6 +73,8 @@ class Ray(Engine):
             raise ValueError(f"address must be None or a string, got {self.address!r}")
         if self.folder is not None and not isinstance(self.folder, str):
             raise ValueError(f"folder must be None or a string, got {self.folder!r}")
+        if self.folder is not None and is_remote(self.folder):
+            raise ValueError(f"folder={self.folder!r}: workers write into one file there, so it cannot be a URL")
         whole_number_or_none(self.workers, "workers")
         whole_number(self.cpus_per_worker, "cpus_per_worker")
         whole_number(self.gpus_per_worker, "gpus_per_worker", least=0)

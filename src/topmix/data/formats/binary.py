@@ -21,6 +21,7 @@ from topmix.data.errors import CorpusError
 from topmix.data.formats.format import Format, Options, find_vocabulary, write_vocabulary
 from topmix.data.libraries import from_anndata, open_anndata
 from topmix.data.matrices import check_sparse
+from topmix.data.remote_file import url_behind
 
 BLOCK_ROWS = 1 << 14
 
@@ -129,7 +130,7 @@ def is_saved(head: bytes) -> bool:
 
 def read_saved(path: Path, options: Options) -> Corpus:
     _refuse_options(path, "a saved corpus", options)
-    corpus = Corpus.open(path, verify=options.verify)
+    corpus = Corpus.open(url_behind(str(path)) or path, verify=options.verify)  # other machines see the URL alone
     if options.out is None:
         return corpus
     corpus.save(options.out)
