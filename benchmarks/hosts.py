@@ -39,6 +39,7 @@ SHAPES: tuple[tuple[float, float, float], ...] = (
     (10.0, 1000.0, 0.001),
     (1.0, 100.0, 0.0),
 )
+STORE = 2**30  # bytes of a node: statistics of batches, and their copies
 FIRST = 2  # passes that do not count
 SENT = ("sent", "received")  # through the driver
 
@@ -62,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
         return inside(a)
     given = [word for word in (argv if argv is not None else sys.argv[1:]) if word != "--inside"]
     data, out = datasets.load(a.corpus), Results(a.out, "hosts")
-    with Hosts(a.hosts) as hosts:
+    with Hosts(a.hosts, store=STORE) as hosts:
         os.environ["RAY_ADDRESS"] = hosts.start_ray()
         command = [sys.executable, "-m", "benchmarks.hosts", *given, "--inside"]
         program = hosts.start(0, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -15,6 +15,26 @@ class Mutant(NamedTuple):
 
 
 MUTANTS = [
+    # Files behind URLs.
+    Mutant(
+        "bytes of two versions of a file are mixed",
+        "if version != self.version:",
+        "if False:",
+        ("tests/storage/test_files.py",),
+        near="class SparseCopy",
+    ),
+    Mutant(
+        "a file that was replaced while it was copied counts as whole",
+        "if not is_whole or remote_version(files, name) != version_of(about):",
+        "if not is_whole:",
+        ("tests/storage/test_faults.py",),
+    ),
+    Mutant(
+        "a request that failed is not made again",
+        'retried(str(path), "cannot be written", sent)',
+        "sent()",
+        ("tests/storage/test_faults.py",),
+    ),
     # Objectives and statistics.
     Mutant(
         "sign of the entropy of q in a Dirichlet bound",

@@ -37,7 +37,7 @@ from pathlib import Path
 SUBNET, PORT = "10.77.0", 6379
 MTU = 9000
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
-STORE = 200 * 2**20  # bytes of a Ray node's object store
+STORE = 200 * 2**20  # bytes of a Ray node's object store, if nobody says otherwise
 START_SECONDS = 120.0
 TICKS = os.sysconf("SC_CLK_TCK")
 ROOT = Path(__file__).parents[1]
@@ -61,6 +61,7 @@ class Hosts:
     mbit: float = 0.0  # of each host's line, each way; 0 is no limit
     loss: float = 0.0  # share of frames
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="topmix-hosts-")))
+    store: int = STORE
     token: str = field(default_factory=lambda: secrets.token_hex(32))
     _switch: subprocess.Popen[bytes] | None = None
     _started: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -175,7 +176,7 @@ class Hosts:
         where = head if i == 0 else [f"--address={self.address(0)}:{PORT}"]
         command = [
             sys.executable, "-m", "ray.scripts.scripts", "start", *where, f"--node-ip-address={self.address(i)}",
-            f"--num-cpus={cpus}", f"--object-store-memory={STORE}",
+            f"--num-cpus={cpus}", f"--object-store-memory={self.store}",
             "--disable-usage-stats", "--block",
         ]  # fmt: skip
         log = open(self.folder / f"ray-{i}.log", "ab")  # noqa: SIM115
