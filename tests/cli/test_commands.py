@@ -457,5 +457,4 @@ def test_vectors_with_texts_beside_them(tmp_path):
     done = call("fit", vectors, *beside, "-o", model)
     assert done.exit_code == 2
     assert "stand beside vectors" in " ".join(done.output.split())
-    assert call("fit", vectors, *beside, "--model", "vmf", "-o", model, "--explore").exit_code == 2
     assert call("fit", vectors, *beside, "--model", "vmf", "-k", "2", "-o", model, "--resume", "-q").exit_code == 0

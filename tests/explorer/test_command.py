@@ -12,6 +12,7 @@ import time
 from contextlib import contextmanager
 
 import httpx
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -105,6 +106,24 @@ def test_a_fit_is_explored_and_then_edited(documents, tmp_path):
         assert process.wait(120) == 0
     assert topmix.load(tmp_path / "model").n_components == 4
     assert '"delete"' in (tmp_path / "model.session").read_text()
+
+
+def test_clusters_of_vectors_are_explored_when_their_fit_is_over(documents, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Explorer, "wait", lambda explorer: seen.append(explorer.session))
+    rng, n = np.random.default_rng(0), 90
+    np.save(tmp_path / "x.npy", rng.normal(size=(n, 4)) + 5 * np.eye(4)[np.arange(n) % 3])
+    lines = ("text,year", *(f"{'rook pawn' if d % 3 else 'harbour sail'} {d},{2000 + d % 5}" for d in range(n)))
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    words = ["fit", tmp_path / "x.npy", "--texts", tmp_path / "t.csv", "--model", "vmf", "-k", "3", "-o",
+             tmp_path / "m", "--column", "year", "--explore", "--no-browser"]  # fmt: skip
+    done = CliRunner().invoke(app, list(map(str, words)))
+    assert done.exit_code == 0, done.output
+    (session,) = seen
+    assert session.busy is None
+    assert session.library.corpus.vectors is not None
+    assert len(session.snapshot.model.weights_) == 3
+    assert list(session.library.columns) == ["year"]
 
 
 @pytest.mark.parametrize("when", ["open", "wait"])

@@ -25,7 +25,7 @@ from topmix.api.von_mises_fisher import VonMisesFisherMixture
 from topmix.data.corpus import Corpus
 from topmix.data.rows import GroupedRows, Rows
 from topmix.data.shard import Shards, in_order
-from topmix.engines import Engine, Workers
+from topmix.engines import Cuda, Engine, Workers
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.fitted.documents import NO_TOPIC, refuse_too_far
@@ -323,6 +323,8 @@ class AdmixtureEstimator(VectorMixture):
         learner: Learner = self._component("learner")
         if learner.travels:
             raise ValueError(f"{type(self).__name__} cannot be learned with learner='asynchronous': use 'memoized'")
+        if isinstance(self._engine(), Cuda):
+            raise ValueError(f"{type(self).__name__} has no kernels for engine='cuda': use 'threads' or 'ray'")
         return super()._learner(data)
 
     def _local_step(self, K: int) -> LocalStep:

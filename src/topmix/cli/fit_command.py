@@ -213,7 +213,14 @@ def fit(
         if "n_components" not in chosen and not resume and takes_counts(estimator):
             most = "at most " if cls is HDP else ""
             note(f"learning {most}{estimator.n_components} topics; -k N asks for N, and `topmix sweep` helps to choose")
-        explorer = _explorer(data, source, reading, column or (), output, port, browser) if explore else None
+        if explore:
+            _check_explored(data, output)
+        described = texts if isinstance(data, Corpus) and data.vectors is not None else None  # when the fit is over
+
+        def explorer_of(texts: Path) -> Explorer:
+            return _explorer(data, texts, reading, column or (), output, port, browser)
+
+        explorer = explorer_of(source) if explore and described is None else None
         estimator.set_params(random_state=seed, n_jobs=threads)
         if resume:
             estimator.set_params(warm_start=True)
@@ -237,6 +244,8 @@ def fit(
             print_json(result)
         elif not quiet:
             _show(estimator, result, words)
+        if explore and described is not None and stopped != "Ctrl-C":
+            explorer = explorer_of(described)
         if explorer is not None:
             if stopped != "Ctrl-C":
                 with until_interrupt(explorer):
@@ -366,6 +375,14 @@ def _read_groups(
     return data, {} if found is None else {"texts": found}
 
 
+def _check_explored(data: Corpus | Rows, output: Path) -> None:
+    """Before the fit, and not after it."""
+    if not isinstance(data, Corpus):
+        raise typer.BadParameter("there is nothing to explore in clusters of rows of numbers", param_hint="--explore")
+    if (session := output.with_name(output.name + ".session")).exists():
+        raise ValueError(f"{session}: holds edits of the model that is there now; move it away first")
+
+
 def _explorer(
     data: Corpus | Rows,
     source: Path,
@@ -375,15 +392,8 @@ def _explorer(
     port: int,
     browser: bool,
 ) -> Explorer:
-    """An explorer that waits for the first pass."""
-    if not isinstance(data, Corpus):
-        raise typer.BadParameter("there is nothing to explore in clusters of rows of numbers", param_hint="--explore")
-    if data.vectors is not None:
-        raise typer.BadParameter(
-            "clusters get their words when the fit is over: `topmix explore` shows them then", param_hint="--explore"
-        )
-    if (session := output.with_name(output.name + ".session")).exists():  # now, and not after the fit
-        raise ValueError(f"{session}: holds edits of the model that is there now; move it away first")
+    """An explorer that waits for the first pass, or for the end of the fit."""
+    assert isinstance(data, Corpus)
     beside = {name: column_of(source, name, data.n_docs) for name in columns}
     explorer = open_session(data, texts_at(source, reading), output.stem, port, beside)
     tell(f"the explorer is at {explorer.url}")
