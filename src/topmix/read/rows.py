@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,11 @@ def unchecked_rows(X: Any, *, owner: str, known: Reading | None = None, sparse: 
     """The same, and whether they are finite is left to the caller. `sparse=False` refuses sparse matrices."""
     if isinstance(X, str | os.PathLike):
         X = Rows.open(X)
-    stand_in, names = _stand_in(owner, known), X.feature_names if isinstance(X, Rows) else None
+    names = X.feature_names if isinstance(X, Rows) else None
+    as_named = known
+    if known is not None and known.words is not None and names is not None and [*names] == known.words.tolist():
+        as_named = replace(known, words=None)  # scikit-learn would warn of an array without names
+    stand_in = _stand_in(owner, as_named)
     rows: Rows
     if sp.issparse(X) and sparse:
         check_sparse(X)
