@@ -82,11 +82,13 @@ def test_every_difference_is_that_of_the_objective(core, monkeypatch):
     assert checked > 200
 
 
-def test_refinement_is_the_twins_and_falls_by_what_it_says(core, monkeypatch):
+@pytest.mark.parametrize("least_round", [256, 1], ids=["all", "in rounds"])
+def test_refinement_is_the_twins_and_falls_by_what_it_says(core, monkeypatch, least_round):
+    monkeypatch.setattr("topmix.chains.hard_topics.LEAST_ROUND", least_round)
     for seed in range(3):
         hard, words, doc = make(core, monkeypatch, D=12, seed=seed)
         order = np.random.default_rng(seed).permutation(12)
-        want = reference.refine(words, doc, hard.z.astype(np.int64), 5, hard.penalty, order)
+        want = reference.refine(words, doc, hard.z.astype(np.int64), 5, hard.penalty, order, least_round)
         before = reference.objective(words, doc, hard.z.astype(np.int64), 5, hard.penalty)
         change = hard.refine(order)
         np.testing.assert_array_equal(hard.z, want)

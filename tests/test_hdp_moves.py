@@ -152,7 +152,7 @@ def test_tokens_of_all_topics_are_the_documents(sample, cut):
     here, *_ = a_fit(sample, cut)
     X, N = sample.corpus.to_scipy(), here.counts().tocsr()
     table = here.model.words.tables(np.arange(300, dtype=np.int32)).table
-    parts = [_tokens_of(k, X[:50], N[:50], table, here.prior.alpha).toarray() for k in range(12)]
+    parts = [_tokens_of(k, X[:50], N[:50], lambda words: table[words], here.prior.alpha).toarray() for k in range(12)]
     np.testing.assert_allclose(sum(parts), X[:50].toarray(), rtol=1e-6)
     np.testing.assert_allclose([p.sum() for p in parts], N[:50].sum(axis=0), rtol=0.05, atol=1.0)
 

@@ -50,7 +50,7 @@ from topmix import _core
 # Single numbers that nothing is looked up by. The n of all_below and random_below is a limit, not a place.
 HARMLESS = {
     *("threads", "seed", "sweep", "pass_", "first", "first_row", "line", "n_docs", "first_id", "last_id", "crc", "n"),
-    *("second", "n_bytes", "min_length", "min_n", "max_n", "most", "rows_at_once", *LONG),
+    *("second", "n_bytes", "min_length", "min_n", "max_n", "most", "rows_at_once", "least_round", *LONG),
 }
 LIMITS = {  # that an output was made for, or that are checked with the rows or with the topics
     ("group_by", "n_bins"), ("parse_triples", "n_words"), ("check_rows", "n_words"), ("check_saved_rows", "n_words"),
@@ -288,7 +288,7 @@ def test_no_topics_and_more_than_have_names_are_refused(n_topics):
         "gibbs_sample": etas | {"alpha": alpha, "order": order, "word": word, "total": total, "z": z},
         "gibbs_draw": given | {"order": order, "alpha": alpha, "z": z, "e": np.ones((W, n_topics), np.float32)},
         "log_probability_of_words": etas | {"word": word, "total": total},
-        "refine": counted | {"order": np.zeros(1, np.int32), "scratch": scratch},
+        "refine": counted | {"order": np.zeros(1, np.int32), "scratch": scratch, "least_round": 256},
         "refine_deltas": counted | {"out": np.zeros(n_topics), "scratch": scratch, "t": 0},
         "hard_distances": {"word": word, "total": total, "D": scratch},
         "hard_assign": {"tokens": empty, "K": n_topics, "D": scratch, "z": z},

@@ -316,7 +316,7 @@ DOORS = {
     # Counts must be those of z: entropies are looked up by them.
     "refine": Door(
         {"tokens": TOKENS, "order": np.arange(N, dtype=np.int32), "penalty": 1.0, **THREADS, **counts(),
-         "scratch": zeros(W, _core.LANES, dtype=np.float32)},
+         "scratch": zeros(W, _core.LANES, dtype=np.float32), "least_round": 1},
         ("order", "z", "word", "total"), names=z_names),
     "refine_deltas": Door(
         {"tokens": TOKENS, "d": 0, "t": 1, "penalty": 1.0, **counts(),

@@ -64,14 +64,14 @@ Rows<float> scratch_of(const TokenRows& rows, size_t K, Mat<float>& scratch) {
 }
 
 double bind_refine(const TokenRows& rows, Vec<const int32_t> order, double penalty, Threads threads, Vec<TopicId> z,
-                   Mat<int32_t> word, Vec<int64_t> total, Mat<float> scratch) {
+                   Mat<int32_t> word, Vec<int64_t> total, Mat<float> scratch, size_t least_round) {
     const Tokens tokens = rows.with(z, total.size());
     check_penalty(penalty);
     const TopicCounts counts = counts_of(tokens, rows.n_words, threads, word, total);
     const Rows<float> more = scratch_of(rows, counts.K(), scratch);
     require(all_below(view(order), tokens.X.rows()), "there is no such document");
     nb::gil_scoped_release nogil;
-    return refine(tokens, view(order), penalty, threads, counts, more);
+    return refine(tokens, view(order), penalty, threads, counts, more, least_round);
 }
 
 void bind_deltas(const TokenRows& rows, size_t d, size_t t, double penalty, Vec<TopicId> z, Mat<int32_t> word,
@@ -108,7 +108,7 @@ void register_combinatorial(nb::module_& m) {
     m.def("hard_assign", &bind_assign, "tokens"_a, "step"_a, "D"_a, "K"_a, "penalty"_a, "threads"_a, "z"_a.noconvert(),
           "Every document by 'basic', 'word', or by 'word' from nothing: 'place'. The sum of their costs.");
     m.def("refine", &bind_refine, "tokens"_a, "order"_a, "penalty"_a, "threads"_a, "z"_a.noconvert(),
-          "word"_a.noconvert(), "total"_a.noconvert(), "scratch"_a.noconvert(),
+          "word"_a.noconvert(), "total"_a.noconvert(), "scratch"_a.noconvert(), "least_round"_a,
           "Moves mini-topics where it lowers the objective; by how much it did.");
     m.def("refine_deltas", &bind_deltas, "tokens"_a, "d"_a, "t"_a, "penalty"_a, "z"_a.noconvert(), "word"_a.noconvert(),
           "total"_a.noconvert(), "scratch"_a.noconvert(), "out"_a.noconvert(),

@@ -12,7 +12,8 @@
 // looked up. The best candidate is computed once more in double, so that what is accepted does lower the objective.
 // Counts follow each move, so documents that move come one after another, in an order that is given. After the first
 // passes few do. So a round of documents is looked at by all threads first, under the counts of its beginning, and only
-// those that would move something are visited; after a round in which most moved, the next one is visited as it is.
+// those that would move something are visited; after a round in which most moved, the next one is visited as it is. A
+// few documents are always visited: their counts change much within a round.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -284,21 +285,23 @@ class alignas(64) Refiner {
     }
 };
 
-constexpr size_t kRounds = 8, kLeastRound = 256;  // of a pass; documents
+constexpr size_t kRounds = 8;  // of a pass
 
-/// Every document in the order given. Returns the change of the objective. `scratch` is [V, padded(K)].
+/// Every document in the order given. Returns the change of the objective. `scratch` is [V, padded(K)]. Rounds have
+/// `least_round` documents or more; with too few documents for that there are none.
 inline double refine(const Tokens& tokens, std::span<const int32_t> order, double penalty, int threads,
-                     const TopicCounts& counts, Rows<float> scratch) {
+                     const TopicCounts& counts, Rows<float> scratch, size_t least_round = 256) {
     WorthOfCounts worth(counts, scratch, threads);
     std::vector<Refiner> team(size_t(std::max(threads, 1)), Refiner(worth, penalty));
-    const size_t size = std::max(kLeastRound, (order.size() + kRounds - 1) / kRounds);
-    std::vector<char> moves(std::min(size, order.size()));
+    const size_t size = (order.size() + kRounds - 1) / kRounds;
+    const bool are_few = size < least_round;
+    std::vector<char> moves(size);
     double sum = 0;
     bool most_move = false;
     for (size_t begin = 0; begin < order.size(); begin += size) {
         const auto round = order.subspan(begin, std::min(size, order.size() - begin));
         std::ranges::fill(moves, 1);
-        if (!most_move)
+        if (!most_move && !are_few)
             parallel_for(round.size(), kGibbsDocuments, threads, [&](size_t from, size_t to, size_t t) {
                 for (size_t i = from; i < to; ++i) moves[i] = team[t].would_move(tokens, size_t(round[i]));
             });

@@ -325,6 +325,7 @@ def test_fits_at_once_on_a_device_have_one_of_their_own(monkeypatch):
     monkeypatch.setattr(device, "_import_cupy", lambda: fake)
     monkeypatch.setattr(device, "CudaDevice", Opened)
     monkeypatch.setattr(device, "_device_of", cache(device._device_of.__wrapped__))
+    monkeypatch.setattr(device, "_stream_of", cache(device._stream_of.__wrapped__))
     engine = Cuda()
 
     def opened(number):
@@ -337,7 +338,7 @@ def test_fits_at_once_on_a_device_have_one_of_their_own(monkeypatch):
     assert all(each.capacity == 250 for each in lanes)
     assert opened(2) is lanes[2]  # programs are loaded once
     assert engine.opened().capacity == 1000
-    assert streams == [True] * 5
+    assert streams == [True] * 4
     with engine.lane(0, 1):
         assert engine.opened().capacity == 1000
-    assert len(streams) == 5
+    assert len(streams) == 4

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from topmix.allocations.stick_breaking import StickBreaking
+from topmix.allocations.stick_prior import StickPrior
 
 from .facts import ADMIXTURES, MIXTURES, ROWS, differ, fact, found, same
 
@@ -50,6 +51,13 @@ def weights_may_be_sticks(fit):
     sticks = fit(weight_concentration_prior_type="dirichlet_process")
     assert isinstance(sticks.model_.allocation, StickBreaking)
     assert not np.array_equal(sticks.weights_, fit().weights_)
+
+
+@fact("weight_concentration_prior_type", "GaussianAdmixture", "VonMisesFisherAdmixture")
+def groups_may_have_sticks(fit):
+    sticks = fit(weight_concentration_prior_type="dirichlet_process")
+    assert isinstance(sticks.model_.prior, StickPrior)
+    assert not isinstance(fit().model_.prior, StickPrior)
 
 
 @fact("covariance_type", "GaussianMixture", "GaussianAdmixture")

@@ -14,6 +14,7 @@ from topmix.learners import Passes, PassResult
 LEAST_SMOOTHING = 0.01  # tokens: below, there is none, and a word that a topic does not have is infinitely far
 ALGORITHMS = {"basic": ("basic",), "word": ("word",), "word+refine": ("word", "refine")}
 EXCHANGE_EVERY = 3  # passes
+LEAST_ROUND = 256  # documents of a round of refinement, an eighth of them; where they are fewer there are no rounds
 # Times the mean count of a word in a topic at first, and what is left of it pass by pass.
 SMOOTHING = {"basic": (0.0, 0.0), "word": (0.0, 0.0), "word+refine": (10.0, 0.8)}
 
@@ -54,7 +55,9 @@ class HardTopics:
     def refine(self, order: np.ndarray) -> float:
         """Mini-topics moved where that lowers the objective, documents in this order; by how much it fell."""
         order, scratch = order.astype(np.int32), self._distance
-        return _core.refine(self.tokens, order, self.penalty, self.threads, self.z, self.word, self.total, scratch)
+        return _core.refine(
+            self.tokens, order, self.penalty, self.threads, self.z, self.word, self.total, scratch, LEAST_ROUND
+        )
 
     def run(
         self,

@@ -52,13 +52,13 @@ def cost(words: Ints, z: Ints, D: Array, penalty: float) -> float:
     return float(D[words, z].sum() + penalty * len(np.unique(z)))
 
 
-def refine(words: Ints, doc: Ints, z: Ints, K: int, penalty: float, order: Ints) -> Ints:
+def refine(words: Ints, doc: Ints, z: Ints, K: int, penalty: float, order: Ints, least_round: int = 256) -> Ints:
     """Algorithm 3: every difference is the objective computed twice.
 
-    A round is an eighth of the documents, and 256 at least. Those of its documents that would move nothing when it
-    begins are not visited, unless most documents of the round before moved.
+    A round is an eighth of the documents. Those of its documents that would move nothing when it begins are not
+    visited, unless most documents of the round before moved, or rounds would be smaller than `least_round`.
     """
-    z, size, most_move = z.copy(), max(256, -(-len(order) // 8)), False
+    z, size, most_move = z.copy(), -(-len(order) // 8), False
 
     def better(z: Ints, mini: Ints) -> int:
         """The topic of the least objective, if that is below the present one."""
@@ -81,7 +81,11 @@ def refine(words: Ints, doc: Ints, z: Ints, K: int, penalty: float, order: Ints)
     for begin in range(0, len(order), size):
         group, moved, start = order[begin : begin + size], 0, z.copy()
         for d in group:
-            if most_move or any(better(start, mini) != start[mini[0]] for mini in minis(d, start)):
+            if (
+                most_move
+                or size < least_round
+                or any(better(start, mini) != start[mini[0]] for mini in minis(d, start))
+            ):
                 before = z[doc == d]
                 for mini in minis(d, z):
                     z[mini] = better(z, mini)
