@@ -37,7 +37,11 @@ addTab(
       element(
         "span",
         { class: "together" },
-        element("button", { type: "button", id: "atlas-in", "aria-label": "Closer", onclick: () => zoomAtlas(0.7) }, "+"),
+        element(
+          "button",
+          { type: "button", id: "atlas-in", "aria-label": "Closer", onclick: () => zoomAtlas(0.7) },
+          "+",
+        ),
         element(
           "button",
           { type: "button", id: "atlas-out", "aria-label": "Further", onclick: () => zoomAtlas(1 / 0.7) },
