@@ -40,8 +40,11 @@ def test_topics_words_and_documents_can_be_read(page, explorer, fitted, document
     assert "word=gambit" in page.url
     page.keyboard.press("Escape")
     page.click("#tab-documents")
+    wait_for(page, "document.getElementById('found-facts').textContent.includes('of ')")
+    before = page.text_content("#found-facts")  # of all documents
     page.fill("#find-words", "rook queen")
     page.keyboard.press("Enter")
+    wait_for(page, f"![{before!r}, ''].includes(document.getElementById('found-facts').textContent)")
     wait_for(page, "document.getElementById('found-facts').textContent.includes('of ')")
     page.locator(".card").first.click()
     page.wait_for_selector(".whole .text")
