@@ -110,7 +110,7 @@ def topics(
     write({"curve": curve.to_dict(), "tokens": float(data.train.sum())}, about, data)
 
 
-def thin(curve: Curve, per_octave: int = 8) -> None:
+def thin(curve: Curve, per_octave: int = 4) -> None:
     """Some points of each octave of the seconds, those with a score, and the last."""
     octaves = (per_octave * np.log2(np.maximum(curve.seconds, 1e-3))).astype(int)
     first = np.flatnonzero(np.diff(octaves, prepend=octaves[:1] - 1))
