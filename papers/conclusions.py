@@ -5,13 +5,14 @@ tests/test_papers.py checks what docs/papers.md says of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from papers import RESULTS
-from papers.rows import Row, corpus_of, curve_of, panels, rows
+from papers.rows import Row, corpus_of, curve_of, is_first_seed, panels, rows, seeds
 
 NEAR = 0.01  # nats: scores that do not differ by more are the same here, as seeds differ by so much
 
@@ -26,50 +27,72 @@ def speed(row: Row) -> float:
     return float((curve.n_pass[-1] or 0.0) / curve.seconds[-1])
 
 
+def speed_after_start(row: Row) -> float:
+    """Passes per second between the first point of the curve, which has the start in it, and the last; NaN of one."""
+    curve = curve_of(row)
+    seconds = curve.seconds[-1] - curve.seconds[0]
+    return float(((curve.n_pass[-1] or 0.0) - (curve.n_pass[0] or 0.0)) / seconds) if seconds > 0 else float("nan")
+
+
+def mean(some: Iterable[float | None]) -> float:
+    """Over seeds; minus infinity where one has none yet."""
+    return float(np.mean([-np.inf if v is None else v for v in some]))
+
+
 def sparsity(folder: Path = RESULTS) -> dict[str, dict[str, float]]:
-    """Fig. 4 of sparse posteriors: last scores for each L, and how many times as fast as dense a pass is."""
+    """Fig. 4 of sparse posteriors: last scores for each L, how far apart their seeds are, and how many times as fast as
+    dense a pass is."""
     out = {}
-    for (corpus, K), named in panels(rows("sparse_posteriors", folder, figure=4)).items():
+    for (corpus, K), named in seeds(rows("sparse_posteriors", folder, figure=4), "K").items():
         if "MVI, L = K" not in named:
             continue
-        dense, found = named["MVI, L = K"], {}
-        for name, row in named.items():
-            found[name] = curve_of(row).last()
+        dense, found = mean(map(speed, named["MVI, L = K"])), {}
+        for name, some in named.items():
+            ends = [curve_of(row).last() for row in some]
+            found[name] = mean(ends)
+            if len(some) > 1:
+                found[f"{name}: spread"] = float(np.ptp(ends))
             if name.startswith("MVI"):
-                found[f"{name}: times as fast"] = speed(row) / speed(dense)
+                found[f"{name}: times as fast"] = mean(map(speed, some)) / dense
         out[f"{corpus}, K = {K}"] = found
     return out
 
 
 def sparse_mixtures(folder: Path = RESULTS) -> dict[str, dict[str, float]]:
-    """Fig. 2 of sparse posteriors: the same for mixtures of patches."""
+    """Fig. 2 of sparse posteriors: the same for mixtures of patches, from the start on."""
     out: dict[str, dict[str, float]] = {}
-    for (_, K), named in panels(rows("sparse_posteriors", folder, figure=2)).items():
+    for (corpus, K), named in panels(rows("sparse_posteriors", folder, figure=2)).items():
         for learner in ("MVI", "SVI"):
             dense = named.get(f"{learner}, L = K")
             for name, row in named.items():
-                if name.startswith(learner) and dense is not None:
-                    found = out.setdefault(f"patches, K = {K}", {})
+                if name.startswith(learner):
+                    found = out.setdefault(f"{corpus}, K = {K}", {})
                     found[name] = curve_of(row).last()
-                    found[f"{name}: times as fast"] = speed(row) / speed(dense)
+                    if dense is not None:
+                        found[f"{name}: times as fast"] = speed_after_start(row) / speed_after_start(dense)
+    return out
+
+
+def rates(folder: Path = RESULTS) -> dict[str, dict[str, float]]:
+    """The learning rates of SVI in sparse posteriors: scores of validation documents."""
+    out: dict[str, dict[str, float]] = {}
+    for row in rows("sparse_posteriors", folder, figure="rates"):
+        s = row["settings"]
+        out.setdefault(f"{corpus_of(row)}, K = {s['K']}", {})[s["name"]] = curve_of(row).last()
     return out
 
 
 def collapsed(folder: Path = RESULTS) -> dict[str, dict[str, float]]:
     """Fig. 1 of SCVB0: scores after all and after a quarter of the time, means over seeds, and their range."""
-    seeds: dict[str, dict[str, list[Row]]] = {}
-    for row in rows("scvb0", folder, figure=1):
-        seeds.setdefault(f"{corpus_of(row)}, K = {row['settings']['K']}", {}).setdefault(
-            row["settings"]["name"], []
-        ).append(row)
     out: dict[str, dict[str, float]] = {}
-    for where, named in seeds.items():
-        found = out.setdefault(where, {})
+    for (corpus, K), named in seeds(rows("scvb0", folder, figure=1), "K").items():
+        found = out.setdefault(f"{corpus}, K = {K}", {})
         for name, some in named.items():
             ends = [curve_of(row).last() for row in some]
-            early = [curve_of(row).value_at(row["settings"]["seconds"] / 4) for row in some]
-            found[name] = float(np.mean(ends))
-            found[f"{name}: at a quarter"] = float(np.mean([-np.inf if v is None else v for v in early]))
+            found[name] = mean(ends)
+            found[f"{name}: at a quarter"] = mean(
+                curve_of(row).value_at(row["settings"]["seconds"] / 4) for row in some
+            )
             found[f"{name}: spread"] = float(np.ptp(ends))
     return out
 
@@ -77,16 +100,20 @@ def collapsed(folder: Path = RESULTS) -> dict[str, dict[str, float]]:
 def asynchronous(folder: Path = RESULTS) -> dict[str, dict[str, float]]:
     """Fig. 4 of ESVI: bounds per token at the end of the shortest run's time, one worker."""
     out = {}
-    for (corpus, K), named in panels(rows("esvi", folder, figure=4, workers=1)).items():
+    for (corpus, K), named in seeds(rows("esvi", folder, figure=4, workers=1), "K").items():
         found: dict[str, float] = {}
-        budget = min(row["settings"]["seconds"] for row in named.values())
-        for name, row in named.items():
-            curve, tokens = curve_of(row), row["result"]["tokens"]
+        budget = min(row["settings"]["seconds"] for some in named.values() for row in some)
+        for name, some in named.items():
             for part in (8, 2, 1):
-                value = curve.value_at(1.05 * budget / part, "elbo")
-                found[f"{name}: at 1/{part}"] = float("-inf") if value is None else value / tokens
+                found[f"{name}: at 1/{part}"] = mean(bound_at(row, 1.05 * budget / part) for row in some)
         out[f"{corpus}, K = {K}"] = found
     return out
+
+
+def bound_at(row: Row, seconds: float) -> float | None:
+    """Per token."""
+    value = curve_of(row).value_at(seconds, "elbo")
+    return None if value is None else value / row["result"]["tokens"]
 
 
 def combinatorial(folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
@@ -110,12 +137,12 @@ def combinatorial(folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
 def other_alphas(folder: Path = RESULTS) -> dict[str, dict[str, float]]:
     """ESVI under other priors of documents: bounds per token at the end of the time; SVI is the best of its grid."""
     out: dict[str, dict[str, float]] = {}
-    for row in rows("esvi", folder, figure="alphas"):
-        s = row["settings"]
-        found = out.setdefault(f"{corpus_of(row)}, K = {s['K']}, alpha = {s['alpha']}", {})
-        name = "SVI" if s["name"].startswith("SVI") else s["name"]
-        value = curve_of(row).last("elbo") / row["result"]["tokens"]
-        found[name] = max(found.get(name, -np.inf), value)
+    for (corpus, K, alpha), named in seeds(rows("esvi", folder, figure="alphas"), "K", "alpha").items():
+        found = out.setdefault(f"{corpus}, K = {K}, alpha = {alpha}", {})
+        for name, some in named.items():
+            group = "SVI" if name.startswith("SVI") else name
+            value = mean(curve_of(row).last("elbo") / row["result"]["tokens"] for row in some)
+            found[group] = max(found.get(group, -np.inf), value)
     return out
 
 
@@ -124,7 +151,7 @@ def with_workers(folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
     out: dict[str, dict[str, Any]] = {}
     for row in rows("esvi", folder, figure=4, corpus="nips", K=128):
         s = row["settings"]
-        if s["name"] in ("ESVI", "VI"):
+        if s["name"] in ("ESVI", "VI") and is_first_seed(row):
             bound = curve_of(row).last("elbo") / row["result"]["tokens"]
             out.setdefault(s["name"], {})[s["workers"]] = {"speed": speed(row), "bound": bound}
     for found in out.values():
@@ -134,7 +161,7 @@ def with_workers(folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
 
 
 def main() -> int:
-    for part in (sparsity, sparse_mixtures, collapsed, asynchronous, other_alphas, with_workers, combinatorial):
+    for part in (sparsity, rates, sparse_mixtures, collapsed, asynchronous, other_alphas, with_workers, combinatorial):
         print(f"\n{part.__doc__}")
         for where, found in part().items():
             print(f"  {where}")

@@ -17,7 +17,7 @@ from benchmarks.harness import drawing
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.synthetic import SYNTHETIC
 from papers import PAPERS, RESULTS
-from papers.rows import Row, corpus_of, curve_of, panels, rows
+from papers.rows import Row, corpus_of, curve_of, is_first_seed, panels, rows
 from papers.surrogate import ALPHAS
 
 FOLDER = ROOT / "docs" / "img" / "papers"
@@ -185,7 +185,7 @@ def asynchronous(figure: int, of: str, y: str) -> Callable[[Path], list[Panel]]:
     def made(folder: Path) -> list[Panel]:
         found: dict[tuple[str, int, int], list[Line]] = {}
         extra = rows("esvi", folder, figure=4, name="ESVI", workers=1) if figure == 7 else []
-        for row in [*rows("esvi", folder, figure=figure), *extra]:
+        for row in filter(is_first_seed, [*rows("esvi", folder, figure=figure), *extra]):
             s, tokens = row["settings"], row["result"]["tokens"]
             scale = tokens if of == "elbo" else 1.0
             name = "C = K" if figure == 7 and s["name"] == "ESVI" else s["name"]

@@ -33,8 +33,23 @@ def curve_of(row: Row) -> Curve:
 
 
 def panels(found: list[Row]) -> dict[tuple[str, int], dict[str, Row]]:
-    """Rows by corpus and K, then by the name of the method; the last of a name counts."""
+    """Rows by corpus and K, then by the name of the method: of the first seed, and the last of a name counts."""
     out: dict[tuple[str, int], dict[str, Row]] = {}
     for row in found:
-        out.setdefault((corpus_of(row), row["settings"]["K"]), {})[row["settings"]["name"]] = row
+        if is_first_seed(row):
+            out.setdefault((corpus_of(row), row["settings"]["K"]), {})[row["settings"]["name"]] = row
     return out
+
+
+def is_first_seed(row: Row) -> bool:
+    return not row["settings"].get("seed")
+
+
+def seeds(found: list[Row], *keys: str) -> dict[tuple[Any, ...], dict[str, list[Row]]]:
+    """Rows by corpus and these settings, then by the name of the method: one row of each seed, the last of it."""
+    out: dict[tuple[Any, ...], dict[str, dict[int, Row]]] = {}
+    for row in found:
+        s = row["settings"]
+        where = (corpus_of(row), *(s[key] for key in keys))
+        out.setdefault(where, {}).setdefault(s["name"], {})[s.get("seed") or 0] = row
+    return {where: {name: list(some.values()) for name, some in named.items()} for where, named in out.items()}

@@ -14,7 +14,7 @@ from benchmarks.harness.machine import ROOT
 from benchmarks.harness.tables import Cells, number
 from papers import RESULTS, conclusions
 from papers.published import TABLE1, TABLE2, TABLE3, TABLE4
-from papers.rows import Row, corpus_of, curve_of, rows
+from papers.rows import Row, corpus_of, curve_of, rows, seeds
 
 PAGE = ROOT / "docs" / "papers.md"
 
@@ -55,8 +55,10 @@ def learners(folder: Path) -> Cells:
     for name in names:
         row = [name]
         for f in found.values():
-            fast = f.get(f"{name}: times as fast")
-            row.append(number(f.get(name)) + (f" ({fast:.1f}×)" if fast is not None and name in f else ""))
+            fast, spread = f.get(f"{name}: times as fast"), f.get(f"{name}: spread")
+            more = [f"{fast:.1f}×"] if fast is not None else []
+            more += [f"range {spread:.3f}"] if spread is not None else []
+            row.append(number(f.get(name)) + (f" ({', '.join(more)})" if more else ""))
         cells.append(row)
     return [["", *found], *cells]
 
@@ -65,17 +67,19 @@ def patches(folder: Path) -> Cells:
     """Fig. 2 of sparse posteriors."""
     found = conclusions.sparse_mixtures(folder)
     names = [n for n in dict.fromkeys(n for f in found.values() for n in f) if ":" not in n]
-    cells = [
-        [
-            name,
-            *(
-                f"{number(f[name], 2)} ({f[f'{name}: times as fast']:.1f}×)" if name in f else "–"
-                for f in found.values()
-            ),
-        ]
-        for name in sorted(names)
-    ]
-    return [["", *found], *cells]
+
+    def cell(f: dict[str, float], name: str) -> str:
+        fast = f.get(f"{name}: times as fast", np.nan)
+        return number(f.get(name), 2) + ("" if np.isnan(fast) else f" ({fast:.1f}×)")
+
+    return [["", *found], *([name, *(cell(f, name) for f in found.values())] for name in sorted(names))]
+
+
+def rates(folder: Path) -> Cells:
+    """The learning rates of SVI in sparse posteriors."""
+    found = conclusions.rates(folder)
+    names = dict.fromkeys(n for f in found.values() for n in f)
+    return [["", *names], *([where, *(number(f.get(n)) for n in names)] for where, f in found.items())]
 
 
 def passes(folder: Path) -> Cells:
@@ -153,20 +157,19 @@ def coherence(folder: Path) -> Cells:
 
 
 def workers(folder: Path) -> Cells:
-    """Fig. 4 of ESVI."""
-    found: dict[tuple[str, int, int], dict[str, list[str]]] = {}
-    for row in rows("esvi", folder, figure=4):
-        s, curve = row["settings"], curve_of(row)
-        budget, tokens = s["seconds"], row["result"]["tokens"]
-        values = [curve.value_at(1.05 * budget / part, "elbo") for part in (8, 2, 1)]
-        cells = [number(None if v is None else v / tokens) for v in values] + [number(curve.last("perplexity"), 0)]
-        found.setdefault((corpus_of(row), s["K"], s["workers"]), {})[s["name"]] = cells
-    body = [
-        [f"{corpus}, K = {K}" + (f", {n} workers" if n > 1 else ""), name, *cells]
-        for (corpus, K, n), named in sorted(found.items())
-        for name, cells in named.items()
-    ]
-    return [["", "", "bound per token at 1/8", "at 1/2", "at the end", "perplexity"], *body]
+    """Fig. 4 of ESVI: means over seeds."""
+    body = []
+    found = seeds(rows("esvi", folder, figure=4), "K", "workers")
+    for (corpus, K, n), named in sorted(found.items(), key=lambda item: item[0]):
+        for name, some in named.items():
+            bounds = [
+                conclusions.mean(conclusions.bound_at(row, 1.05 * row["settings"]["seconds"] / part) for row in some)
+                for part in (8, 2, 1)
+            ]
+            perplexity = conclusions.mean(curve_of(row).last("perplexity") for row in some)
+            where = f"{corpus}, K = {K}" + (f", {n} workers" if n > 1 else "")
+            body.append([where, name, str(len(some)), *map(number, bounds), number(perplexity, 0)])
+    return [["", "", "seeds", "bound per token at 1/8", "at 1/2", "at the end", "perplexity"], *body]
 
 
 def alphas(folder: Path) -> Cells:
@@ -217,14 +220,18 @@ def gaussians(folder: Path) -> Cells:
 
 
 def hdp_fits(folder: Path) -> Cells:
+    """Whole fits: means over seeds."""
     body = []
-    for row in rows("hdp", folder, figure="fits"):
-        curve, final = curve_of(row), row["result"]["final"]
-        K = curve.last("n_components")
-        bound = number(curve.last("objective"), 4)
-        more = [number(final["npmi"]), f"{K:.0f}", f"{final['seconds']:.0f}"]
-        body.append([corpus_of(row), row["settings"]["name"], bound, number(final["score"]), *more])
-    return [["", "", "bound per token", "score", "NPMI", "topics", "seconds"], *body]
+    for (corpus, _), named in sorted(seeds(rows("hdp", folder, figure="fits"), "K").items()):
+        for name, some in sorted(named.items()):
+            bound = conclusions.mean(curve_of(row).last("objective") for row in some)
+            topics = conclusions.mean(curve_of(row).last("n_components") for row in some)
+            score, npmi, seconds = (
+                conclusions.mean(row["result"]["final"][key] for row in some) for key in ("score", "npmi", "seconds")
+            )
+            body.append([corpus, name, str(len(some)), number(bound, 4), number(score), number(npmi), f"{topics:.0f}",
+                         f"{seconds:.0f}"])  # fmt: skip
+    return [["", "", "seeds", "bound per token", "score", "NPMI", "topics", "seconds"], *body]
 
 
 def recovery(sample: str) -> Callable[[Path], Cells]:
@@ -322,6 +329,7 @@ TABLES: dict[str, Callable[[Path], Cells]] = {
     "machines": machines,
     "learners": learners,
     "patches": patches,
+    "rates": rates,
     "passes": passes,
     "two_passes": two_passes,
     "warm_and_cold": warm_and_cold,

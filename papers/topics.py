@@ -23,9 +23,10 @@ def preset(
 def scored_run(
     write: Write, budget: Budget, about: Settings, corpus: str, K: int, settings: Settings, seconds: float | None,
     *, evaluator: str = "completion", seed: int = 0, n_docs: int | None = None, held_out: int = datasets.MOST_HELD_OUT,
+    role: str = "test",
 ) -> None:  # fmt: skip
     """Trains for some seconds, or to the end of its passes, and writes the curve."""
-    data = datasets.load(corpus, most=held_out)
+    data = datasets.load(corpus, most=held_out, role=role)
     limit = budget.at_most(NO_LIMIT if seconds is None else seconds)
     plan = Plan("topmix", about["name"], corpus, K, seed, limit, settings, 1, evaluator=evaluator, n_docs=n_docs)
     found = train(plan, data, Milestones(limit, per_octave=1 if K > 200 else 2, first=0.5))  # scores take seconds

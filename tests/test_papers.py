@@ -9,8 +9,9 @@ import pytest
 from benchmarks.harness import datasets, jobs, results
 from papers import PAPERS, RESULTS, conclusions, draw, tables
 from papers.combinatorial import WIDE
-from papers.rows import curve_of, rows
+from papers.rows import curve_of, rows, seeds
 from papers.surrogate import empty_topics, gaps
+from topmix import presets
 
 pytestmark = pytest.mark.slow  # of the papers' rows and scripts alone: hardly any change of src can fail them
 
@@ -35,11 +36,21 @@ def test_moderate_sparsity_is_several_times_faster_with_our_selection_and_not_wi
 
 
 def test_sparse_mixtures_are_faster_and_end_higher_than_dense():
-    for found in conclusions.sparse_mixtures().values():
+    for where, found in conclusions.sparse_mixtures().items():
         for learner in ("MVI", "SVI"):
-            assert found[f"{learner}, L = 16: times as fast"] > 1.5
+            times = found[f"{learner}, L = 16: times as fast"]
+            if not np.isnan(times):  # dense has made more than one update
+                assert times > (2.5 if "stride 4" in where else 1.5)
             assert found[f"{learner}, L = 16"] > found[f"{learner}, L = K"]
             assert found[f"{learner}, L = 16"] > found[f"{learner}, L = 1"]
+    assert found["SVI, L = 16: times as fast"] > 3.5  # K = 400, the last
+
+
+def test_the_rate_of_the_preset_is_the_best_on_validation_documents():
+    (found,) = conclusions.rates().values()
+    assert max(found, key=found.get) == "(10 + t)^-0.65"
+    rate = presets.sparse_lda(10, learner="stochastic").learner
+    assert (rate.offset, rate.decay) == (10.0, 0.65)
 
 
 def test_hard_assignment_is_worse(sparsity):
@@ -64,13 +75,12 @@ def test_asynchronous_topics_are_ahead_of_batch_and_stochastic_with_our_opening_
 
 
 def test_the_papers_asynchronous_topics_are_ahead_for_two_seconds():
-    def at(name, seconds):
-        row = rows("esvi", figure=4, corpus="nips", K=128, workers=1, name=name)[-1]
-        value = curve_of(row).value_at(seconds, "elbo")
-        return float("-inf") if value is None else value
+    named = seeds(rows("esvi", figure=4, corpus="nips", K=128, workers=1), "K")["nips", 128]
 
-    names = {row["settings"]["name"] for row in rows("esvi", figure=4, K=128, corpus="nips")}
-    others = [name for name in names if name.startswith(("VI", "SVI"))]
+    def at(name, seconds):
+        return conclusions.mean(conclusions.bound_at(row, seconds) for row in named[name])
+
+    others = [name for name in named if name.startswith(("VI", "SVI"))]
     for seconds in (1, 2):
         assert at("ESVI", seconds) > max(at(name, seconds) for name in others)
     assert at("ESVI", 8) < at("VI", 8)
