@@ -15,7 +15,7 @@ from topmix import HDP, LDA
 from topmix.data import Corpus
 from topmix.inference import Collapsed
 from topmix.learners import Memoized
-from topmix.priors import Covariates, Design, terms_of
+from topmix.priors import ByGroup, Covariates, Design, terms_of
 
 
 def planted(seed, D=240, V=80, K=4, length=60):
@@ -336,3 +336,48 @@ def test_splines_are_those_of_formulaic():
         np.testing.assert_allclose(x, (y - y.mean(axis=0)) / y.std(axis=0), atol=1e-9)
         again = Design.read(json.loads(json.dumps(design.about()))).rows({"n": [2.0, 5.0]})
         assert again.x[again.row].shape == (2, x.shape[1] + 1)
+
+
+@pytest.mark.parametrize("as_given", [pd.DataFrame, dict, pl.DataFrame], ids=["pandas", "arrays", "polars"])
+def test_columns_of_numbers_are_read_as_they_are(as_given):
+    """As a list of the same values: C(year) too, and 32 bits. Documents with equal values share a row."""
+    rng = np.random.default_rng(0)
+    columns = {"year": rng.integers(2010, 2014, 60), "x": rng.integers(3, size=60).astype(np.float32) / 3}
+    listed = {name: values.tolist() for name, values in columns.items()}
+    formula = Covariates("C(year) * x")
+    design, rows = formula.design(as_given(columns), 60)
+    wanted, same = formula.design(listed, 60)
+    assert design.about() == wanted.about()
+    np.testing.assert_array_equal(rows.x[rows.row], same.x[same.row])
+    assert len(rows.x) == len(np.unique(rows.x, axis=0)) == 12
+    np.testing.assert_array_equal(rows.x[rows.row], design.rows(listed).x[design.rows(listed).row])
+    with pytest.raises(ValueError, match="there are 60 values for 61 documents"):
+        formula.design(as_given(columns), 61)
+    columns["x"][7] = np.nan
+    with pytest.raises(ValueError, match="no value for 1 of 60 documents, document 7"):
+        formula.design(as_given(columns), 60)
+
+
+@pytest.mark.parametrize(
+    "prior", [{"doc_topic_prior": FORMULA}, {"topic_word_prior": ByGroup("group")}], ids=["x", "words"]
+)
+def test_sweeps_and_a_consensus_have_the_columns_of_their_documents(prior):
+    lda = LDA(4, inference=Collapsed(sweeps=3), max_iter=8, **QUICK, **prior)
+    corpus = Corpus.from_scipy(X)
+    result = topmix.sweep(corpus, [2, 4], seeds=1, estimator=lda, metadata=FRAME, verbose=0)
+    assert [size.n_components for size in result.sizes] == [2, 4]
+    agreed = topmix.consensus(corpus, 4, fits=2, estimator=lda, metadata=FRAME, verbose=0)
+    model = agreed.model
+    if "doc_topic_prior" in prior:
+        found = model.effects()["estimate"].to_numpy().reshape(4, 3)[matched(model, PHI)]
+        assert np.corrcoef(found[:, 1:].ravel(), EFFECTS[:, 1:].ravel())[0, 1] > 0.9
+    else:
+        assert model.versions_ == ["a", "b"]
+    assert model.transform(corpus, metadata=FRAME[::-1]).shape == (240, 4)
+    with pytest.raises(ValueError, match="a Corpus has no columns"):
+        topmix.sweep(corpus, [2, 4], estimator=lda, verbose=0)
+    for call in topmix.sweep, topmix.consensus:
+        with pytest.raises(ValueError, match="depend on nothing"):
+            call(corpus, metadata=FRAME)
+    with pytest.raises(ValueError, match="240 values for 239 documents"):
+        topmix.consensus(corpus[:239], 4, fits=2, estimator=lda, metadata=FRAME, verbose=0)

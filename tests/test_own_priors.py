@@ -21,7 +21,7 @@ from topmix.local.topics import TopicStep
 from topmix.models.document_options import DocumentOptions, Sampling
 from topmix.models.topics import TopicModel
 from topmix.numerics.threads import use_threads
-from topmix.reference import gibbs as reference
+from topmix.reference import gibbs as reference, own_priors as twin
 from topmix.stats import WordTotal
 
 from .topic_data import make_corpus
@@ -174,9 +174,43 @@ def test_statistics_are_the_slope_and_the_curvature_of_the_likelihood():
         step[k, p] = h
         rise = likelihood(prior.coefficients + step, design, N) - likelihood(prior.coefficients - step, design, N)
         assert gradient[k, p] == pytest.approx(rise / (2 * h), rel=1e-5, abs=1e-4)
-        moved = replace(prior, coefficients=prior.coefficients + step)
-        M2 = moved._split(moved.of(design).summarise(None, counted(N), lengths, 0.0))[0]
-        np.testing.assert_allclose((M2 - M)[k] / h, Q[k, p], rtol=1e-3, atol=1e-3)
+        ends = []
+        for end in (100 * step, -100 * step):  # alpha is in 32 bits
+            moved = replace(prior, coefficients=prior.coefficients + end)
+            ends.append(moved._split(moved.of(design).summarise(None, counted(N), lengths, 0.0))[0])
+        np.testing.assert_allclose((ends[0] - ends[1])[k] / (200 * h), Q[k, p], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("n_rows", [5, 400], ids=["few rows", "many rows"])
+@pytest.mark.parametrize("posterior", ["collapsed", "variational"])
+def test_what_documents_say_is_the_twins_for_any_number_of_threads(core, posterior, n_rows):
+    rng, D, K = np.random.default_rng(1), 2311, 37
+    x, coefficients = rng.normal(size=(n_rows, 4)), rng.normal(-2.0, 2.0, (K, 4))
+    alpha = np.empty((n_rows, K), np.float32)
+    core.own_alpha(x, coefficients, -6.0, 3.0, 3, alpha)
+    np.testing.assert_allclose(alpha, twin.own_alpha(x, coefficients, -6.0, 3.0), rtol=1e-6)
+    assert alpha.min() == np.float32(np.exp(-6.0))
+    alpha[rng.random(alpha.shape) < 0.1] = 0.0  # not for these documents
+    row = rng.integers(n_rows, size=D).astype(np.int32)
+    N = rng.gamma(0.3, 9.0, (D, K)) * (rng.random((D, K)) < 0.2) * (alpha[row] > 0)
+    N[rng.random(D) < 0.05] = 0.0
+    docs = counted(N)
+    N[np.nonzero(N)] = docs.count
+    given = (docs.indptr, docs.topic, docs.count), N.sum(axis=1), core.Priors(alpha, row)
+    sums, M, Q = twin.own_stats(posterior, N, alpha[row].astype(np.float64), x[row])
+    found = []
+    for threads in (1, 4, 7):
+        m, q = np.full((K, 4), np.nan), np.full((K * 4, 4), np.nan)
+        found.append((core.own_stats(posterior == "collapsed", *given, threads, x, m, q), m, q))
+        np.testing.assert_allclose(found[-1][0], sums, rtol=1e-9)
+        np.testing.assert_allclose(m, M, rtol=1e-9, atol=1e-9 * np.abs(M).max())
+        np.testing.assert_allclose(q.reshape(K, 4, 4), Q, rtol=1e-9, atol=1e-9 * np.abs(Q).max())
+        for part, first in zip(found[-1], found[0]):
+            np.testing.assert_array_equal(part, first)
+        np.testing.assert_array_equal(core.own_stats(posterior == "collapsed", *given, threads), found[0][0])
+        without = np.empty((K, 4))
+        core.own_stats(posterior == "collapsed", *given, threads, x, without)
+        np.testing.assert_array_equal(without, m)
 
 
 def test_learning_climbs_to_the_top_of_the_likelihood():

@@ -271,6 +271,13 @@ DOORS = {
         {"scratch": Made(lambda: scored(), ()), "L": L, "partner": np.array([1, 0, -1, -1], np.int32), **THREADS,
          "lost": zeros(K)},
         ("L",), ("partner",), bad={"L": [1, 2**40]}),
+    "own_alpha": Door(
+        {"x": np.ones((2, 3)), "coefficients": np.ones((K, 3)), "low": -1.0, "high": 1.0, **THREADS,
+         "out": zeros(2, K, dtype=np.float32)}),
+    "own_stats": Door(
+        {"collapsed": True, "docs": DOCS, "lengths": np.ones(N), "own": Made(_core.Priors, OWN), **THREADS,
+         "x": np.ones((len(OWN[0]), 3)), "M": zeros(K, 3), "Q": zeros(3 * K, 3)},
+        ("docs", "own")),
     "SCVB0Options": Door({"scale": 1.0, "offset": 1.0, "decay": 0.5, "burn_in": 1, "L": L, "seed": 0}),
     "scvb0_step": Door(
         {"shard": IN_SHARD, "table": TABLE, "alpha": ALPHA,

@@ -20,6 +20,7 @@ void register_groups(nb::module_& m);                 // admixtures: groups of r
 void register_asynchronous_gaussian(nb::module_& m);  // Gaussian clusters that move between threads or processes
 void register_asynchronous_sparse(nb::module_& m);    // clusters of sparse rows, likewise
 void register_topics(nb::module_& m);                 // topic tables and the local step of topic models
+void register_own_priors(nb::module_& m);             // documents with priors of their own
 void register_sample(nb::module_& m);                 // the local step of topic models by sampling
 void register_asynchronous_topics(nb::module_& m);    // topics, whose words move between threads or processes
 void register_scvb0(nb::module_& m);                  // token-by-token steps of topic models: SCVB0 and CVB0
@@ -53,6 +54,7 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::register_asynchronous_gaussian(m);
     topmix::register_asynchronous_sparse(m);
     topmix::register_topics(m);
+    topmix::register_own_priors(m);
     topmix::register_sample(m);
     topmix::register_asynchronous_topics(m);
     topmix::register_scvb0(m);

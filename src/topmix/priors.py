@@ -18,13 +18,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.data.columns import FREQUENCIES, column_of, is_missing, periods_of
+from topmix.data.columns import FREQUENCIES, check_one_each, column_of, is_missing, numbers_of, periods_of
 from topmix.data.design_rows import DesignRows
 from topmix.files.reader import ModelFileError
 from topmix.parameters.checks import one_of, positive_number
 from topmix.parameters.component import Component
 
 Array = NDArray[np.float64]
+Values = Sequence[Any] | NDArray[Any]  # of documents: an array where all are numbers and came as one
 
 INTERCEPT = "Intercept"
 SPLINES = ("bs", "cr", "cc", "poly")  # functions of formulaic
@@ -67,16 +68,17 @@ class Covariates(Component):
         positive_number(self.sigma, "sigma")
         terms_of(self.formula)
 
+    @property
+    def columns(self) -> list[str]:
+        """Those that the formula names."""
+        return list(dict.fromkeys(factor_of(text).column for term in terms_of(self.formula) for text in term))
+
     def design(self, source: object, n_docs: int) -> tuple[Design, DesignRows]:
         """How columns become a design matrix, and the matrix of these documents."""
-        factors: dict[str, Factor] = {}
         terms = terms_of(self.formula)
-        for term in terms:
-            for text in term:
-                if text not in factors:
-                    factors[text] = Factor.learned(text, _values(source, factor_of(text).column, n_docs))
-        design = Design(tuple(terms), factors)
-        return design, design.rows(source, n_docs)
+        values = {text: _values(source, factor_of(text).column, n_docs) for term in terms for text in term}
+        design = Design(tuple(terms), {text: Factor.learned(text, values[text]) for text in values})
+        return design, design.of_values(values)
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,7 +139,8 @@ class ByGroup(Component):
 
     def versions(self, source: object, n_docs: int) -> tuple[VersionColumn, NDArray[np.int32]]:
         """The groups, and the one that each document belongs to."""
-        found = VersionColumn(self.column, tuple(sorted({_level(v) for v in _values(source, self.column, n_docs)})))
+        names = {_level(value) for value in _coded(_values(source, self.column, n_docs))[0]}
+        found = VersionColumn(self.column, tuple(sorted(names)))
         return found.checked(), found.of(source, n_docs)
 
 
@@ -171,8 +174,8 @@ class VersionColumn:
         had none of."""
         if self.freq is None:
             place = {name: t for t, name in enumerate(self.names)}
-            found = [place.get(_level(value), -1) for value in _values(source, self.column, n_docs)]
-            return np.array(found, np.int32)
+            distinct, code = _coded(_values(source, self.column, n_docs))
+            return np.array([place.get(_level(value), -1) for value in distinct], np.int32)[code]
         days = _periods(source, self.column, self.freq, n_docs).astype(np.int64)
         known = np.array(self.names, dtype="datetime64[D]").astype(np.int64)
         after = np.searchsorted(known, days).clip(1, max(len(known) - 1, 1))
@@ -313,12 +316,12 @@ class Factor:
     state: Mapping[str, object] | None = None  # of a spline
 
     @classmethod
-    def learned(cls, text: str, values: Sequence[object]) -> Factor:
+    def learned(cls, text: str, values: Values) -> Factor:
         call = factor_of(text)
         if call.function == "C" or not _are_numbers(values):
             if call.function not in ("C", None):
                 raise ValueError(f"{text} is for numbers, and column {call.column!r} has {_first_text(values)!r}")
-            levels = sorted({_level(value) for value in values})
+            levels = sorted({_level(value) for value in _coded(values)[0]})
             if len(levels) > MOST_LEVELS:
                 raise ValueError(
                     f"column {call.column!r} has {len(levels)} different values, and a category has at most "
@@ -339,8 +342,8 @@ class Factor:
             return [f"{self.text}[T.{level}]" for level in self.levels[1:]]
         return [self.text] if len(self.mean) == 1 else [f"{self.text}[{i}]" for i in range(1, len(self.mean) + 1)]
 
-    def columns(self, values: Sequence[object]) -> Array:
-        """[documents, columns], numbers from their mean and in units of their standard deviation."""
+    def columns(self, values: Values) -> Array:
+        """[values, columns], numbers from their mean and in units of their standard deviation."""
         call = factor_of(self.text)
         if self.levels:
             place = {level: i for i, level in enumerate(self.levels)}
@@ -377,14 +380,19 @@ class Design:
 
     def rows(self, source: object, n_docs: int | None = None) -> DesignRows:
         """Of the documents that have these columns beside them."""
-        values = {text: _values(source, factor_of(text).column, n_docs) for text in self.factors}
-        parts = {text: factor.columns(values[text]) for text, factor in self.factors.items()}
-        n = len(next(iter(values.values())))
-        columns = [
-            np.prod([parts[text][:, i] for _, (text, i) in column], axis=0) if column else np.ones(n)
-            for column in self._columns()
-        ]
-        return DesignRows.of(np.ascontiguousarray(np.stack(columns, axis=1)))
+        return self.of_values({text: _values(source, factor_of(text).column, n_docs) for text in self.factors})
+
+    def of_values(self, values: Mapping[str, Values]) -> DesignRows:
+        """Of the documents with these values of the factors. Documents with the same values share a row."""
+        coded = {text: _coded(values[text]) for text in self.factors}
+        first, row = DesignRows.combinations([code for _, code in coded.values()])
+        parts = {text: self.factors[text].columns(found)[code[first]] for text, (found, code) in coded.items()}
+        made = self._columns()
+        x = np.ones((len(first), len(made)))
+        for to, column in zip(x.T, made):
+            for _, (text, i) in column:
+                to *= parts[text][:, i]
+        return DesignRows(x, row)
 
     def is_in(self, source: object) -> bool:
         """Whether the columns are there."""
@@ -452,15 +460,31 @@ class Design:
             raise ModelFileError(f"the covariates of the model make no sense: {error}") from error
 
 
-def _values(source: object, column: str, n_docs: int | None) -> list[object]:
+def beside(source: object, columns: Sequence[str], n_docs: int) -> dict[str, NDArray[Any]]:
+    """Columns beside the documents, for a fit of some of them."""
+    found: dict[str, NDArray[Any]] = {}
+    for column in columns:
+        values = _values(source, column, n_docs)
+        if not isinstance(values, np.ndarray):
+            listed, values = values, np.empty(n_docs, object)
+            values[:] = listed
+        found[column] = values
+    return found
+
+
+def _values(source: object, column: str, n_docs: int | None) -> Values:
     """One value per document."""
-    if isinstance(source, Mapping):
-        if column not in source:
-            raise ValueError(f"metadata has no column {column!r}; the columns are {', '.join(map(repr, source))}")
-        values = column_of(None, source[column], n_docs)
+    if isinstance(source, Mapping) and column not in source:
+        raise ValueError(f"metadata has no column {column!r}; the columns are {', '.join(map(repr, source))}")
+    if (numbers := numbers_of(source, column)) is not None:
+        if n_docs is not None:
+            check_one_each(len(numbers), n_docs)
+        values: Values = numbers
+        missing = np.flatnonzero(np.isnan(numbers)).tolist()
     else:
-        values = column_of(source, column, n_docs)
-    missing = [d for d, value in enumerate(values) if is_missing(value)]
+        is_given = isinstance(source, Mapping)
+        values = column_of(None if is_given else source, source[column] if is_given else column, n_docs)  # type: ignore[index]
+        missing = [d for d, value in enumerate(values) if is_missing(value)]
     if missing:
         raise ValueError(
             f"column {column!r} has no value for {len(missing)} of {len(values)} documents, document {missing[0]} "
@@ -474,17 +498,31 @@ def _values(source: object, column: str, n_docs: int | None) -> list[object]:
     return values
 
 
+def _coded(values: Values) -> tuple[Values, NDArray[np.int64]]:
+    """Different values, and which of them each document has."""
+    if isinstance(values, np.ndarray):
+        distinct, code = np.unique(values, return_inverse=True)
+        return distinct, code.ravel()
+    place: dict[tuple[type, object], int] = {}  # 1 and True are two values
+    plain = (value if isinstance(value, int | float) else _level(value) for value in values)
+    codes = [place.setdefault((value.__class__, value), len(place)) for value in plain]
+    return [value for _, value in place], np.array(codes, np.int64)
+
+
 def _periods(source: object, column: str, freq: str, n_docs: int | None) -> NDArray[np.datetime64]:
     """The first day of the period of each document. 2012.0 is the year 2012."""
-    values = _values(source, column, n_docs)
+    found = _values(source, column, n_docs)
+    values = found.tolist() if isinstance(found, np.ndarray) else found
     return periods_of([int(v) if isinstance(v, float) and v.is_integer() else v for v in values], freq)
 
 
-def _are_numbers(values: Sequence[object]) -> bool:
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+def _are_numbers(values: Values) -> bool:
+    return isinstance(values, np.ndarray) or all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in values
+    )
 
 
-def _first_text(values: Sequence[object]) -> object:
+def _first_text(values: Values) -> object:
     return next(value for value in values if not _are_numbers([value]))
 
 
@@ -495,7 +533,7 @@ def _level(value: object) -> str:
     return str(value)
 
 
-def _numbers(call: Call, values: Sequence[object], state: dict[str, object] | None) -> Array:
+def _numbers(call: Call, values: Values, state: dict[str, object] | None) -> Array:
     """[documents, columns] of a factor of numbers. A spline keeps what it learned in `state`, or goes by it."""
     x = np.array(values, np.float64)
     if not np.isfinite(x).all():

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import digamma
 
+from topmix import _core
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.own_priors import OwnPriors
 from topmix.allocations.stick_prior import trigamma
@@ -21,6 +21,7 @@ from topmix.data.design_rows import DesignRows
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.numerics.blas import one_thread
+from topmix.numerics.threads import threads
 from topmix.parameters.checks import SMALLEST
 from topmix.stats import PseudoCounts, TopicStats, WordTotal
 
@@ -35,7 +36,6 @@ MOST_ROWS = 1 << 14  # distinct documents that the normaliser is summed over; of
 MOST_PRODUCTS = 1 << 22  # numbers in the products of their columns
 MOST_JOINT = 256  # coefficients that are drawn together; of more, those of one topic at a time
 MOST_COVARIATES = 256
-MOST_DENSE = 1 << 14  # sums by row and topic, unless there are more entries
 BURN_IN, KEPT_DRAWS = 20, 80  # draws of coefficients, one per sweep
 
 
@@ -107,16 +107,18 @@ class CovariatePrior:
         away[:, 0] -= self.centre
         return away
 
-    def rows(self, x: Array) -> Array:
+    def rows(self, x: Array, kind: type[np.floating] = np.float64) -> NDArray[Any]:
         """[n, K] alpha of documents with these rows of the design."""
-        with one_thread():  # products have other last digits on several
-            return np.exp(np.clip(x @ self.coefficients.T, *LOG_RANGE))
+        alpha = np.empty((len(x), len(self.coefficients)), kind)
+        _core.own_alpha(x, self.coefficients, *LOG_RANGE, threads(), alpha)
+        return alpha
 
-    def of(self, design: DesignRows | None) -> CovariatePriors | DocumentPrior:
+    def of(self, design: DesignRows | None) -> OwnPriors | DocumentPrior:
         """The priors of these documents; the mean one where nothing is known of them."""
         if design is None:
             return DocumentPrior(self.alpha, self.posterior)
-        return CovariatePriors(self.alpha, self.posterior, design, self.rows(design.x), self)
+        alpha = self.rows(design.x, np.float32)
+        return OwnPriors(self.alpha, self.posterior, design, alpha, True, self.is_curved)
 
     def no_stats(self, S: WordTotal | PseudoCounts) -> TopicStats:
         """Statistics of no documents, with these counts of words."""
@@ -159,7 +161,7 @@ class CovariatePrior:
                 weight = slopes.total * slopes.first
                 J = x.T @ ((weight + slopes.total**2 * slopes.second)[:, None] * x) + np.diag(len(M) * precision)
                 step = np.linalg.solve(J, M.sum(axis=0) - weight @ x - precision * now.away.sum(axis=0))
-                now = now._moved(np.broadcast_to(step, M.shape), x)
+                now = now._moved(step[None], x)
         return replace(now._averaged(population), draws=np.zeros((0, *M.shape)), n_drawn=0)
 
     def drawn(self, total: TopicStats, population: Population, rng: np.random.Generator) -> CovariatePrior:
@@ -218,7 +220,8 @@ class CovariatePrior:
         return _Slopes(alpha, a, times * (digamma(a + N) - digamma(a)), times * (trigamma(a + N) - trigamma(a)))
 
     def _moved(self, step: NDArray[np.floating], x: Array, most: float = LARGEST_STEP) -> CovariatePrior:
-        """Further by a step, or by a part of it where that would move a prior of a document far."""
+        """Further by a step, of each topic or of all, or by a part of it where that would move a prior of a document
+        far."""
         reach = np.abs(x @ step.T).max(axis=0)
         size = np.minimum(1.0, most / np.maximum(reach, 1e-300))
         return replace(self, coefficients=self.coefficients + size[:, None] * step)
@@ -253,34 +256,6 @@ class CovariatePrior:
             file.integer("n_drawn", 0, 2**31),
             file.flag("is_curved"),
         )
-
-
-@dataclass(frozen=True)
-class CovariatePriors(OwnPriors):
-    """The priors of some documents with covariates, as local steps see them."""
-
-    prior: CovariatePrior
-
-    def to_learn_from(self, N: Array, a: Array, row: NDArray[np.int32], topic: NDArray[np.uint16]) -> Array:
-        """M and, where draws need it, Q.  Eq. (3.32)"""
-        prior, x = self.prior, self.design.x
-        K, P = prior.coefficients.shape
-        first = a * (digamma(N + a) - digamma(a))
-        M = np.zeros(K * (P + P * P))
-        M[: K * P] = self._by_topic(first, row, topic, x).ravel()
-        if prior.is_curved:
-            products = (x[:, :, None] * x[:, None, :]).reshape(len(x), P * P)
-            second = first + a**2 * (trigamma(N + a) - trigamma(a))
-            M[K * P :] = self._by_topic(second, row, topic, products).ravel()
-        return M
-
-    def _by_topic(self, value: Array, row: NDArray[np.int32], topic: NDArray[np.uint16], x: Array) -> Array:
-        """[K, columns of x] sum_d value_dk x_d"""
-        K, n = self.rows.shape[1], len(x)
-        if K * n > MOST_DENSE + 4 * len(value):
-            return np.asarray(sp.csr_array((value, (topic.astype(np.int32), row)), shape=(K, n)) @ x)
-        with one_thread():
-            return np.bincount(topic.astype(np.int64) * n + row, value, minlength=K * n).reshape(K, n) @ x
 
 
 @dataclass(frozen=True)

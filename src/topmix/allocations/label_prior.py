@@ -28,7 +28,7 @@ class LabelPrior:
     def of(self, design: DesignRows | None) -> OwnPriors | DocumentPrior:
         if design is None:
             return DocumentPrior(self.alpha, self.posterior)
-        return OwnPriors(self.alpha, self.posterior, design, design.x)
+        return OwnPriors(self.alpha, self.posterior, design, design.x.astype(np.float32))
 
     def no_stats(self, S: WordTotal | PseudoCounts) -> TopicStats:
         """Statistics of no documents, with these counts of words."""

@@ -189,7 +189,11 @@ class StickPrior:
 
     def moved(self, M: np.ndarray, D: float) -> StickPrior:
         """Of other topics: M [K, K'] says what part of a topic goes to which of them. D documents have been seen."""
-        shares = np.maximum(self.sticks.shares()[:-1] @ M, 1e-12)
+        return self.with_shares(self.sticks.shares()[:-1] @ M, D)
+
+    def with_shares(self, shares: np.ndarray, D: float) -> StickPrior:
+        """Of other topics, which have these [K'] expected shares."""
+        shares = np.maximum(shares, 1e-12)
         return replace(self, sticks=Sticks.of_shares(shares, D, self.stick_prior), D=0.0, T=np.zeros(0))
 
     def summarise(

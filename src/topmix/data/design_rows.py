@@ -3,6 +3,7 @@ however many documents there are."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,16 @@ class DesignRows:
         """Of a matrix [documents, P]."""
         x, row = np.unique(design, axis=0, return_inverse=True)
         return cls(x, row.ravel().astype(np.int32))
+
+    @staticmethod
+    def combinations(codes: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Of columns of codes, [documents] each: a document with each combination of them that there is, and which of
+        these each document has."""
+        found, *others = codes
+        for code in others:
+            found = np.unique(found, return_inverse=True)[1] * (int(code.max(initial=0)) + 1) + code
+        _, first, row = np.unique(found, return_index=True, return_inverse=True)
+        return first, row.ravel().astype(np.int32)
 
     def __len__(self) -> int:
         return len(self.row)

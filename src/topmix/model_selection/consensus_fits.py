@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Event
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ from topmix.metrics.agreement import Rows, align, centred, compare, mean_shares,
 from topmix.metrics.counts import Floats, as_distributions
 from topmix.model_selection.certificate import reproducibility_of
 from topmix.model_selection.consensus_result import ConsensusResult
-from topmix.model_selection.fits import check_topic_model
+from topmix.model_selection.fits import Columns, check_topic_model, columns_beside, some_of
 from topmix.model_selection.progress import SweepProgress
 from topmix.parameters.checks import count_of_components, whole_number
 from topmix.read import How, Reading, read, refuse_iterator
@@ -43,6 +43,7 @@ from topmix.views.model import fitted_of
 SWEEPS = 30  # of the default fits: topics are found as well as with 150, docs/consensus.md
 TOPICS = 50
 POLISHING = 1  # passes over all documents, from the mean of the fits
+FOR_PRIORS = 3  # where topics depend on columns, which is learned between passes
 GIBBS_SHARE = 4  # the last chain, which begins at the consensus, has a quarter of the sweeps
 
 
@@ -63,6 +64,7 @@ def consensus(
     vectorizer: object = None,
     feature_names: Sequence[str] | None = None,
     layer: str | None = None,
+    metadata: object = None,
     random_state: int = 0,
     verbose: int = 1,
 ) -> ConsensusResult:
@@ -85,8 +87,8 @@ def consensus(
     estimator : topic model or mixture, or None
         What to fit, with its parameters; n_components and random_state are set. None is `LDA` with 30 sampling sweeps.
         Topic models of scikit-learn work as well; the model of the consensus is then an LDA.
-    text, vectorizer, feature_names, layer
-        How to read the data, as in `LDA.fit`. Not for mixtures.
+    text, vectorizer, feature_names, layer, metadata
+        How to read the data, and what its topics depend on, as in `LDA.fit`. Not for mixtures.
     random_state : int
         Chooses the halves, and the seeds of the fits: random_state, random_state + 1, ...
     verbose : int
@@ -108,6 +110,7 @@ def consensus(
     seed = whole_number(random_state, "random_state", least=0)
     how = How(text, vectorizer, feature_names, layer)
     source = _Mixture(chosen, data) if isinstance(chosen, MixtureEstimator) else _Topics(chosen, data, how)
+    source.columns = columns_beside(chosen, data, metadata, source.n_rows)
     interrupted = False
     if isinstance(fits, int | np.integer):
         members, interrupted = _fitted(source, whole_number(fits, "fits", least=2), seed, verbose)
@@ -141,6 +144,7 @@ class _Source:
     reading: Reading
     n_rows: int
     K: int
+    columns: Columns = field(default_factory=dict)  # that topics depend on
 
     def sample(self, rows: NDArray[np.intp]) -> Any:
         """Some of the data."""
@@ -215,15 +219,17 @@ class _Topics(_Source):
             start = self._lda(K, counts, POLISHING, seed)
             began = {"init": GibbsLDA(K, init=start, max_iter=2, random_state=seed, verbose=0).fit(self.corpus)}
         elif isinstance(e, LDA | HDP):
-            began = {"init": counts, "max_iter": POLISHING}
+            began = {"init": counts, "max_iter": FOR_PRIORS if self.columns else POLISHING}
             if isinstance(e, HDP):
                 began["search"] = None
         else:
             e, began = LDA(K), {"init": counts, "max_iter": POLISHING}
         own = {"n_components": K, "random_state": seed, "verbose": 0, "callbacks": None}
-        fitted = clone(e).set_params(**own, **began).fit(self.corpus)._found()
+        columns = some_of(self.columns, np.arange(self.n_rows))
+        fitted = clone(e).set_params(**own, **began).fit(self.corpus, **columns)._found()
         model = clone(e).set_params(n_components=K, random_state=seed)
-        model._fitted = replace(fitted, reading=self.reading)
+        known = replace(self.reading, design=fitted.reading.design, versions=fitted.reading.versions)
+        model._fitted = replace(fitted, reading=known)
         return model
 
     def _lda(self, K: int, counts: Floats, passes: int, seed: int) -> LDA:
@@ -336,7 +342,8 @@ def _one_fit(source: _Source, seed: int, threads: int, stop: Event, f: int) -> t
     if isinstance(model, Estimator):
         own |= {"verbose": 0, "callbacks": [*(model.callbacks or ()), lambda record, view: stop.is_set()]}
     model.set_params(**{name: value for name, value in own.items() if name in known})
-    model.fit(source.sample(halves(source.n_rows, f, seed)))
+    rows = halves(source.n_rows, f, seed)
+    model.fit(source.sample(rows), **some_of(source.columns, rows))
     return None if stop.is_set() else source.member(model), time.perf_counter() - begin
 
 

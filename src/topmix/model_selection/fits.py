@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from topmix.api import LDA
 from topmix.api.admixture import AdmixtureEstimator
 from topmix.api.estimator import output_kind
+from topmix.api.variational import VariationalTopics
 from topmix.api.vectors import VectorMixture
 from topmix.data.corpus import Corpus
 from topmix.data.rows import Rows
@@ -33,6 +36,8 @@ from topmix.parameters.checks import count_of_components, number_from, whole_num
 from topmix.read import How, Reading, read
 from topmix.views.model import is_topic_model
 
+Columns = dict[str, NDArray[Any]]
+
 
 def sweep(
     data: object,
@@ -47,6 +52,7 @@ def sweep(
     vectorizer: object = None,
     feature_names: Sequence[str] | None = None,
     layer: str | None = None,
+    metadata: object = None,
     random_state: int = 0,
     verbose: int = 1,
 ) -> SweepResult:
@@ -75,8 +81,8 @@ def sweep(
         third) and at most 2,000.
     tolerance : float
         Scores that differ by less count as equal, in nats per token (or row). 0.01 is one percent of perplexity.
-    text, vectorizer, feature_names, layer
-        How to read the data, as in `LDA.fit`.
+    text, vectorizer, feature_names, layer, metadata
+        How to read the data, and what its topics depend on, as in `LDA.fit`.
     random_state : int
         Chooses the documents that are held out.
     verbose : int
@@ -96,13 +102,14 @@ def sweep(
     least = number_from(tolerance, "tolerance", 0.0)
     seed_of_split = whole_number(random_state, "random_state", least=0)
     corpus, reading = _read(data, estimator, texts, How(text, vectorizer, feature_names, layer))
+    columns = columns_beside(estimator, data, metadata, corpus.n_docs)
     split = hold_out(corpus, held_out, seed_of_split)
     if sizes[-1] > split.train.n_docs:
         raise ValueError(
             f"n_components has {sizes[-1]}, but there are only {split.train.n_docs} documents to learn from, besides "
             f"the {split.test.n_docs} that are held out: try fewer topics"
         )
-    fits, interrupted = _all_fits(estimator, split, sizes, chosen_seeds, verbose)
+    fits, interrupted = _all_fits(estimator, split, columns, sizes, chosen_seeds, verbose)
     n_tokens = np.ones(split.test.n_docs)
     if corpus.vectors is None:
         n_tokens = np.asarray(split_types(split.test)[1].sum(axis=1), dtype=np.float64).ravel()
@@ -128,6 +135,20 @@ def sweep(
     )
 
 
+def columns_beside(estimator: BaseEstimator, data: object, metadata: object, n_docs: int) -> Columns:
+    """What topics depend on: columns of the data, or of a table beside it."""
+    source = data if metadata is None else metadata
+    found = estimator._declared()._beside(source, n_docs) if isinstance(estimator, VariationalTopics) else {}
+    if metadata is not None and not found:
+        raise ValueError(f"metadata= has what topics depend on, and those of {estimator!r} depend on nothing")
+    return found
+
+
+def some_of(columns: Columns, rows: NDArray[np.intp]) -> dict[str, Columns]:
+    """The columns of some documents, for `fit`."""
+    return {"metadata": {name: values[rows] for name, values in columns.items()}} if columns else {}
+
+
 def _frequency(estimator: BaseEstimator, data: HeldOut) -> Floats:
     """[V] of the words; of clusters of vectors, which are compared by the rows that they have, of those."""
     if isinstance(estimator, VectorMixture):
@@ -137,7 +158,12 @@ def _frequency(estimator: BaseEstimator, data: HeldOut) -> Floats:
 
 
 def _all_fits(
-    estimator: BaseEstimator, data: HeldOut, sizes: list[int], seeds: list[int], verbose: int
+    estimator: BaseEstimator,
+    data: HeldOut,
+    columns: Columns,
+    sizes: list[int],
+    seeds: list[int],
+    verbose: int,
 ) -> tuple[list[Fit], bool]:
     """The fits, small sizes first, and whether Ctrl-C ended them early. It raises if there is no fit yet."""
     is_ours = is_topic_model(estimator) or isinstance(estimator, VectorMixture)
@@ -157,7 +183,7 @@ def _all_fits(
                         model.set_params(verbose=0)  # the sweep shows where it is
                     progress.begin(model, K, seed)
                     begin = time.perf_counter()
-                    model.fit(X)
+                    model.fit(X, **some_of(columns, data.rows))
                     seconds = time.perf_counter() - begin
                     if isinstance(model, VectorMixture):
                         fit, found = measured_clusters(model, seed, data, seconds)

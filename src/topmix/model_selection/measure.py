@@ -36,6 +36,7 @@ MEASURES = {
 class HeldOut(NamedTuple):
     train: Corpus
     test: Corpus  # in the same words
+    rows: np.ndarray  # of the documents to learn from
 
 
 def hold_out(corpus: Corpus, wanted: float | None, seed: int) -> HeldOut:
@@ -51,12 +52,13 @@ def hold_out(corpus: Corpus, wanted: float | None, seed: int) -> HeldOut:
         )
     is_test = np.zeros(corpus.n_docs, dtype=bool)
     is_test[np.random.default_rng(seed).choice(usable, _number(wanted, len(usable)), replace=False)] = True
-    train, test = corpus[np.flatnonzero(~is_test)], corpus[np.flatnonzero(is_test)]
+    rows = np.flatnonzero(~is_test)
+    train, test = corpus[rows], corpus[np.flatnonzero(is_test)]
     seen = np.bincount(train.index, minlength=corpus.n_words) > 0
     return (
-        HeldOut(train, test)
+        HeldOut(train, test, rows)
         if seen.all() or corpus.vectors is not None
-        else HeldOut(train.keep_words(seen), test.keep_words(seen))
+        else HeldOut(train.keep_words(seen), test.keep_words(seen), rows)
     )
 
 
