@@ -20,6 +20,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from typing import IO, Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--passes", type=int, default=5)
     p.add_argument("--batches", type=int, default=16, help="in a pass")
     p.add_argument("--rounds", type=int, default=4, help="batches per update")
-    p.add_argument("--shapes", type=int, default=len(SHAPES), help="how many of the shapes of lines")
+    p.add_argument("--lines", type=int, nargs="+", default=[*range(len(SHAPES))], help="which of the shapes, from 0")
     p.add_argument("--kinds", nargs="+", choices=("memoized", "travelling"), default=["memoized", "travelling"])
     p.add_argument("--inside", action="store_true", help="on the first host: answers lines of JSON")
     a = p.parse_args(argv)
@@ -68,17 +69,17 @@ def main(argv: list[str] | None = None) -> int:
         command = [sys.executable, "-m", "benchmarks.hosts", *given, "--inside"]
         program = hosts.start(0, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for kind in a.kinds:
-            free = 0.0
-            for ms, mbit, loss in SHAPES[: 1 if a.quick else a.shapes]:
+            free: float | None = None  # seconds of an unshaped pass
+            for ms, mbit, loss in [SHAPES[i] for i in ([0] if a.quick else a.lines)]:
                 hosts.shape(ms, mbit, loss)
                 time.sleep(0.2)
                 found = measured(hosts, program, kind)
-                free = free or found["seconds"]
+                free = found["seconds"] if not ms and not mbit else free
                 remote = found["through_driver"] * (a.hosts - 1) / a.hosts  # a worker is on the driver's host
-                predicted = free + (remote / (mbit * 125e3) if mbit else 0.0)
+                predicted = "" if free is None else f"{free + (remote / (mbit * 125e3) if mbit else 0.0):.2f}"
                 print(
                     f"{kind}, {ms:g} ms, {mbit:g} Mbit/s, loss {loss:g}: {found['seconds']:.2f} s a pass (predicted "
-                    f"{predicted:.2f}), {found['processor']:.2f} processor seconds; {a.hosts} threads of one "
+                    f"{predicted or '-'}), {found['processor']:.2f} processor seconds; {a.hosts} threads of one "
                     f"process: {found['threads']:.2f} and {found['threads_processor']:.2f}; MB on the lines of hosts: "
                     f"{', '.join(f'{b / 1e6:.1f}' for b in found['line_bytes'])}",
                     flush=True,
@@ -99,16 +100,27 @@ def measured(hosts: Hosts, program: subprocess.Popen[str], kind: str) -> dict[st
         if line.startswith("{"):
             break
         numbers = range(hosts.n)
-        marks.append((sum(map(hosts.seconds, numbers)), np.array([sum(hosts.sent(i)) for i in numbers])))
+        marks.append((_used(hosts), np.array([sum(hosts.sent(i)) for i in numbers])))
     else:
         raise RuntimeError("the program on the first host has ended")
     found: dict[str, Any] = json.loads(line)
-    (seconds, before), (later, after) = marks[FIRST - 1], marks[-1]
+    (used, before), (later, after) = marks[FIRST - 1], marks[-1]
     passes = len(marks) - FIRST
+    by_name = {name: round((later[name] - used[name]) / passes, 3) for name in later if later[name] > used[name]}
     return found | {
-        "processor": (later - seconds) / passes,
+        "processor": sum(by_name.values()),
+        "processor_of": by_name,
         "line_bytes": ((after - before) / passes).tolist(),
     }
+
+
+def _used(hosts: Hosts) -> Counter[str]:
+    """Processor seconds of all hosts, by the names of processes."""
+    used = Counter[str]()
+    for i in range(hosts.n):
+        for name, seconds in hosts.seconds_by_name(i).items():
+            used["driver" if name.startswith("python") else name] += seconds
+    return used
 
 
 def inside(a: Any, lines: IO[str] = sys.stdin) -> int:
@@ -141,7 +153,7 @@ def inside(a: Any, lines: IO[str] = sys.stdin) -> int:
             "threads_processor": threads_processor,
             "passes": len(there.history_),
             "through_driver": sum(last.get(name, 0.0) for name in SENT),
-            "between_workers": sum(last.get(name, 0.0) for name in ("added", "copied")),
+            **{name: last.get(name, 0.0) for name in (*SENT, "added", "copied")},
         }
         print(json.dumps(found), flush=True)
     return 0

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.harness import arguments, datasets
-from benchmarks.harness.memory import PeakMemory, of_process
+from benchmarks.harness.memory import PeakMemory, forget_peak, high_water, of_process
 from benchmarks.harness.methods import ours
 from benchmarks.harness.own_process import measure_apart
 from benchmarks.harness.results import Results
@@ -84,16 +84,6 @@ def measure(
         ours.lda(K, max_iter=passes, tol=-float("inf"), n_jobs=threads, random_state=0, **settings).fit(X)
         seconds = watch.seconds
     return {"anonymous": peak.anonymous, "resident": high_water(), "before": before, "seconds": seconds}
-
-
-def forget_peak() -> None:
-    """VmHWM starts again from what is resident now: loading is not part of the fit."""
-    Path("/proc/self/clear_refs").write_text("5")
-
-
-def high_water() -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ once in each.
 from __future__ import annotations
 
 import os
+import resource
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -66,6 +67,19 @@ def of_process(pid: str) -> tuple[float, float]:
     fields = dict(line.split(":", 1) for line in lines if line.startswith(("VmRSS:", "RssAnon:")))
     mb = {name: int(value.split()[0]) / 1024 for name, value in fields.items()}
     return mb.get("VmRSS", 0.0), mb.get("RssAnon", 0.0)
+
+
+def forget_peak() -> None:
+    """`high_water` starts again from what is resident now, where the kernel lets it."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def high_water() -> float:
+    """The peak of resident memory of this process, in MB, since `forget_peak`."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    found = [int(line.split()[1]) for line in lines if line.startswith("VmHWM:")]
+    return (found[0] if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) / 1024
 
 
 def _children(pid: int) -> list[int]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from benchmarks.harness.cluster import three_nodes
+from topmix import LDA
+from topmix.data import Corpus, sample_lda
 from topmix.engines import Ray
 
 # Ray's own; ours stay errors.
@@ -39,3 +42,16 @@ def cluster() -> Iterator[object]:
 def three(cluster: object) -> Ray:
     """An engine with a worker on each node. The workers stay for the next test."""
     return Ray(workers=3)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """A corpus that all machines see."""
+    path = tmp_path_factory.mktemp("shared") / "corpus.topmix"
+    sample_lda(360, 300, 6, doc_length=60, random_state=0).corpus.save(path)
+    return Corpus.open(path)
+
+
+def same(model: LDA, undisturbed: LDA) -> None:
+    np.testing.assert_array_equal(model.components_, undisturbed.components_)
+    assert [r.objective for r in model.history_] == [r.objective for r in undisturbed.history_]

@@ -24,21 +24,16 @@ from benchmarks.harness.cluster import (
     kill_one,
 )
 from topmix import HDP, LDA
-from topmix.data import Corpus, sample_lda
+from topmix.data import sample_lda
 from topmix.engines import Ray, Threads
 from topmix.engines.ray_pool import pool_of
 from topmix.engines.ray_workers import RayWorkers
 from topmix.learners import Memoized
 from topmix.local.fold_in import FoldIn
 
+from .conftest import same
+
 LEARNER = Memoized(batch_size=30, batches_per_update=3)
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    path = tmp_path_factory.mktemp("shared") / "corpus.topmix"
-    sample_lda(360, 300, 6, doc_length=60, random_state=0).corpus.save(path)
-    return Corpus.open(path)
 
 
 def lda(engine, **parameters):
@@ -49,11 +44,6 @@ def lda(engine, **parameters):
 @pytest.fixture(scope="module")
 def undisturbed(saved):
     return lda("threads").fit(saved)
-
-
-def same(model, undisturbed):
-    np.testing.assert_array_equal(model.components_, undisturbed.components_)
-    assert [r.objective for r in model.history_] == [r.objective for r in undisturbed.history_]
 
 
 def said(caplog):

@@ -1,5 +1,6 @@
 """Workers read and count the texts of Parquet files: the same file and the same fit, and nothing through the driver."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -11,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from topmix import LDA
-from topmix.data import CorpusError, Vectorizer, read_corpus
+from topmix.data import CorpusError, Vectorizer, count_parts, read_corpus
 from topmix.data.parquet_texts import ParquetTexts
+from topmix.data.paths import path_of
 from topmix.engines import Ray, ray_counts
 from topmix.learners import Memoized
 
@@ -87,6 +89,33 @@ def test_a_folder_that_all_machines_see_holds_the_counts(cluster, texts, tmp_pat
     assert os.listdir(tmp_path) == [temporary.name]
     assert not os.listdir(temporary)
     engine.release()
+
+
+@pytest.mark.parametrize("out", [None, "here", "there"])
+def test_a_folder_behind_a_url_holds_the_counts(
+    cluster, texts, tmp_path, temporary, small_parts, blind, monkeypatch, out
+):
+    """Nobody can write into the middle of a file there: one worker writes it, and sends it."""
+    there = tmp_path / "there"
+    there.mkdir()
+    engine, vectorizer = Ray(workers=2, folder=f"file://{there}"), Vectorizer()
+    where = {None: None, "here": tmp_path / "out.topmix", "there": path_of(f"file://{there}/out.topmix")}[out]
+    monkeypatch.setattr(count_parts, "_write", lambda *_: pytest.fail("the driver wrote rows"))
+    found = engine.count_texts(ParquetTexts(str(texts)), vectorizer, None, where)
+    files = [path for path in tmp_path.rglob("*.topmix") if "parts" not in path.parts]
+    [made] = [path for path in files if temporary not in path.parents]
+    read_corpus_of(monkeypatch, texts, tmp_path / "expected")
+    assert made.read_bytes() == (tmp_path / "expected").read_bytes()
+    assert found.n_docs == 300
+    del found
+    gc.collect()
+    assert [path.name for path in there.iterdir()] == (["out.topmix"] if out == "there" else [])
+    engine.release()
+
+
+def read_corpus_of(monkeypatch, texts, out):
+    monkeypatch.undo()  # this process may read again
+    read_corpus(texts, out=out)
 
 
 def test_workers_that_do_not_see_the_folder(three, texts, tmp_path, temporary, monkeypatch, caplog):

@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -65,9 +66,12 @@ def storage(engine: Ray) -> object:
     texts = ["wind sail boat water"] * 40 + ["rook bishop board king"] * 40
     pq.write_table(pa.table({"text": texts}), "/tmp/part.parquet")
     fsspec.filesystem("s3").put_file("/tmp/part.parquet", "bucket/texts/part.parquet")
-    of_texts = lda(engine, "s3://bucket/texts/*.parquet")
+    with_folder = replace(engine, folder="s3://bucket/counts")
+    of_texts, counted = (lda(e, "s3://bucket/texts/") for e in (engine, with_folder))
     same = (there == lda("threads", documents())).all() and (of_texts == lda("threads", texts)).all()
-    return {"same": bool(same)}
+    alone = sum("this process counts the texts alone" in line for line in said)
+    left = fsspec.filesystem("s3").find("bucket/counts")
+    return {"same": bool(same and (counted == of_texts).all()), "alone": alone, "left": left}
 
 
 if __name__ == "__main__":

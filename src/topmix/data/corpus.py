@@ -147,6 +147,11 @@ class Corpus:
     def without_names(self) -> Corpus:
         return self._with(names=None)
 
+    def named(self, names: Sequence[str] | None) -> Corpus:
+        """The same documents with these names."""
+        check_lengths(self.n_docs, self.n_words, None, names)
+        return self._with(names=_as_strings(names))
+
     def with_vectors(self, vectors: Rows) -> Corpus:
         """The same documents, with a vector beside each."""
         if len(vectors) != self.n_docs:

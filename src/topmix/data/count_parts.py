@@ -7,6 +7,9 @@
 
 Texts and rows never meet in the caller; it has the words and one array of numbers per part, which lies in a file.
 
+Nobody can write into the middle of a file behind a URL. There one worker writes all parts, on its own disk, and sends
+the file when it is complete.
+
 What a worker does is a function of its arguments that leaves the same bytes however often it is called. So a call whose
 worker was lost can be made again, and two workers may make the same call at the same time.
 """
@@ -32,6 +35,7 @@ from topmix.data.counts import tidy
 from topmix.data.documents import document_blocks
 from topmix.data.errors import CorpusError
 from topmix.data.parquet_texts import ParquetTexts, Part
+from topmix.data.paths import is_remote, open_whole, path_of
 from topmix.data.store import StorePlan, open_store
 from topmix.data.strings import Strings
 from topmix.data.tokens import DEFAULT_PATTERN, NO_RULE
@@ -114,7 +118,7 @@ class CountJob:
     folder: str  # that all workers see
 
     def path(self, number: int) -> Path:
-        return Path(self.folder, f"part-{number}.topmix")
+        return path_of(self.folder) / f"part-{number}.topmix"
 
 
 class CountedPart(NamedTuple):
@@ -174,8 +178,12 @@ def count_in_parts(
         vectorizer.n_unknown_ = sum(part.n_unknown for part in counted)
     words = Strings.pack(vectorizer._known_vocabulary() if vocabulary is None else vocabulary, "word")
     del terms
-    _write(job, counted, words, columns, out, run)
-    return Corpus.of_parts(open_store(out, verify=False))
+    if not is_remote(out):
+        _write(job, counted, words, columns, out, run)
+        return Corpus.of_parts(open_store(out, verify=False))
+    for _ in run(write_whole, job, [(counted, words, columns, out)]):
+        pass
+    return Corpus.open(out, verify=False)
 
 
 def _decide(job: CountJob, run: Run) -> None:
@@ -219,9 +227,27 @@ def _write(
         file.write(plan.header(checksums, n_tokens))
 
 
+def write_whole(
+    job: CountJob, counted: Sequence[CountedPart], words: Strings, columns: np.ndarray | None, out: Path
+) -> None:
+    """All parts, by this process."""
+    _write(job, counted, words, columns, out, _here)
+
+
+def _here(function: Callable[..., T], job: CountJob, calls: Iterable[tuple[object, ...]]) -> Iterator[T]:
+    return (function(job, *arguments) for arguments in calls)
+
+
 def _save_ids(job: CountJob, number: int, ids: np.ndarray, documents: np.ndarray) -> None:
     """The merged id of each word of a part, and the documents of the part that have it: too many to hold for all."""
-    np.save(_ids_path(job, number), np.stack([ids.astype(np.int64), documents]))
+    with atomic_write(_ids_path(job, number)) as file:
+        np.save(file, np.stack([ids.astype(np.int64), documents]))
+
+
+def _ids(job: CountJob, number: int) -> NDArray[np.int64]:  # [2, words]
+    with open_whole(_ids_path(job, number)) as file:
+        found: NDArray[np.int64] = np.load(file)
+    return found
 
 
 def _ids_path(job: CountJob, number: int) -> Path:
@@ -230,13 +256,13 @@ def _ids_path(job: CountJob, number: int) -> Path:
 
 def _n_kept(job: CountJob, number: int, columns: np.ndarray) -> int:
     """Entries of a part whose word is kept: a word has one in each of its documents."""
-    ids, documents = np.load(_ids_path(job, number))
+    ids, documents = _ids(job, number)
     return int(documents[columns[ids] >= 0].sum())
 
 
 def _columns_of(job: CountJob, number: int, columns: np.ndarray | None) -> np.ndarray | None:
     """The column of each word of a part; None where the part has them already."""
-    return None if columns is None else columns[np.load(_ids_path(job, number))[0]]
+    return None if columns is None else columns[_ids(job, number)[0]]
 
 
 def first_block(job: CountJob) -> tuple[StopWords, bool]:

@@ -100,6 +100,11 @@ class RemotePath(ThisPath):
                 if not missing_ok:
                     raise
 
+    def remove_all(self) -> None:
+        """This folder and all in it, as far as that can be removed."""
+        with suppress(OSError), self._errors() as (files, name):
+            files.rm(name, recursive=True)
+
     def glob(
         self, pattern: str, *, case_sensitive: bool | None = None, recurse_symlinks: bool = False
     ) -> Generator[ListedFile, None, None]:

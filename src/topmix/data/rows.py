@@ -18,6 +18,7 @@ from topmix.data.paths import is_remote, path_of
 from topmix.data.remote_file import local_copy
 
 BLOCK_BYTES = 1 << 24
+SUMMED_AT_A_TIME = 1 << 20  # values
 TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}  # of a length that counts as one
 
 
@@ -255,10 +256,18 @@ class GroupedRows(Rows):
         Where each group begins.
     order : int64 array of shape (N,), or None
         The rows group by group. None: they lie so.
+    names : array of shape (groups,), or None
+        What groups are called.
     """
 
-    def __init__(self, rows: Rows, starts: NDArray[np.int64], order: NDArray[np.int64] | None = None) -> None:
-        self.rows, self.starts, self.order = rows, starts, order
+    def __init__(
+        self,
+        rows: Rows,
+        starts: NDArray[np.int64],
+        order: NDArray[np.int64] | None = None,
+        names: np.ndarray | None = None,
+    ) -> None:
+        self.rows, self.starts, self.order, self.names = rows, starts, order, names
         self.data, self.feature_names, self.path = rows.data, rows.feature_names, rows.path
 
     def __len__(self) -> int:
@@ -267,6 +276,29 @@ class GroupedRows(Rows):
     @property
     def shape(self) -> tuple[int, int]:
         return len(self), self.rows.shape[1]
+
+    def __getitem__(self, groups: slice | ArrayLike) -> GroupedRows:
+        """The chosen groups; their rows stay where they are."""
+        rows, starts = self.of_groups(groups if isinstance(groups, slice) else np.asarray(groups))
+        return GroupedRows(self.rows, starts, np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows)
+
+    def summed(self, of_rows: sp.csr_array) -> sp.csr_array:
+        """[groups, V] from [N, V] of rows."""
+        each = np.arange(len(self.rows)) if self.order is None else self.order
+        ones = np.ones(len(each), of_rows.dtype)
+        return sp.csr_array(sp.csr_array((ones, each, self.starts), (len(self), of_rows.shape[0])) @ of_rows)
+
+    def means(self) -> Rows:
+        """The mean row of each group, some groups at a time."""
+        found = np.zeros(self.shape, np.float32)
+        step = max(1, BLOCK_BYTES // max(1, self.rows.shape[1] * 8 * max(1, int(self.lengths().mean()))))
+        for begin in range(0, len(self), step):
+            rows, starts = self.of_groups(slice(begin, begin + step))
+            some = np.flatnonzero(np.diff(starts))
+            if len(some):
+                sums = np.add.reduceat(np.asarray(self.data[rows], np.float64), starts[some], axis=0)
+                found[begin + some] = sums / np.diff(starts)[some, None]
+        return Rows(found, self.feature_names, check=False)
 
     def lengths(self, weight: np.ndarray | None = None) -> NDArray[np.float64]:
         """[groups] rows of each, or their weight."""
@@ -303,10 +335,14 @@ class UnitRows:
 
 
 def sums_between(values: np.ndarray, starts: np.ndarray) -> NDArray[np.float64]:
-    """[n] float64: the sum of each run of values; starts is [n + 1]."""
-    sums, some = np.zeros(len(starts) - 1), np.flatnonzero(np.diff(starts))
-    if len(some):
-        sums[some] = np.add.reduceat(values, starts[some], dtype=np.float64)
+    """[n] float64: the sum of each run of values; starts is [n + 1]. Values of a mapped file are not copied at once."""
+    sums, some, begin = np.zeros(len(starts) - 1), np.flatnonzero(np.diff(starts)), 0
+    firsts, ends = starts[some], starts[some + 1]
+    while begin < len(some):
+        a = firsts[begin]
+        end = max(int(np.searchsorted(ends, a + SUMMED_AT_A_TIME, "right")), begin + 1)
+        sums[some[begin:end]] = np.add.reduceat(values[a : ends[end - 1]], firsts[begin:end] - a, dtype=np.float64)
+        begin = end
     return sums
 
 

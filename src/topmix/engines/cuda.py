@@ -24,7 +24,7 @@ from topmix.parameters.checks import one_of, whole_number
 
 @dataclass(frozen=True, repr=False)
 class Cuda(Engine):
-    """An NVIDIA GPU, through CuPy: `pip install topmix[cuda]`. For LDA, HDP and mixtures.
+    """An NVIDIA GPU, through CuPy: `pip install topmix[cuda]`. For LDA, HDP, mixtures and admixtures.
 
     Parameters
     ----------
@@ -66,7 +66,8 @@ class Cuda(Engine):
             raise ValueError("engine='cuda' scores rows by all clusters: use candidates=None, or engine='threads'")
         if type(step) not in BACKENDS:
             raise ValueError(
-                f"engine='cuda' cannot run {type(step).__name__}: it has LDA, HDP and mixtures; use engine='threads'"
+                f"engine='cuda' cannot run {type(step).__name__}: it has LDA, HDP, mixtures and admixtures; use "
+                "engine='threads'"
             )
         device = self.opened()
         return CudaWorkers(shards, BACKENDS[type(step)].open(step, device, shards, self.precision, threads), device)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
-from topmix.cuda import mixture, topics
+from topmix.cuda import groups, mixture, topics
 from topmix.cuda.categorical import RowWords
 from topmix.cuda.clusters import DeviceRows
 from topmix.cuda.device import Device
+from topmix.cuda.groups import GroupBackend
 from topmix.cuda.mixture import MixtureBackend
 from topmix.cuda.shard import DeviceShard
 from topmix.cuda.topics import TopicBackend, on_device, on_host
@@ -15,14 +17,16 @@ from topmix.data.shard import Shards
 from topmix.engines.engine import M, Memory, ShardResult, Tables
 from topmix.engines.rounds import LocalRounds, Memo, Rounds
 
-BACKENDS: dict[type, type[TopicBackend] | type[MixtureBackend]] = {
+Backend: TypeAlias = TopicBackend | MixtureBackend | GroupBackend
+BACKENDS: dict[type, type[TopicBackend] | type[MixtureBackend] | type[GroupBackend]] = {
     **topics.BACKENDS,
     **mixture.BACKENDS,
+    **groups.BACKENDS,
 }
 
 
 class CudaWorkers:
-    def __init__(self, shards: Shards, backend: TopicBackend | MixtureBackend, device: Device):
+    def __init__(self, shards: Shards, backend: Backend, device: Device):
         self.n_shards, self.n_rows = len(shards), shards.n_rows
         self.shards, self.device, self.backend = shards, device, backend
         self._shards: dict[int, DeviceShard | RowWords | DeviceRows] = {}

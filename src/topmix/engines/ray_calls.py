@@ -91,12 +91,17 @@ class Calls:
         self._send(call)
         self._open.setdefault(key, []).append(call)
 
+    def forget_times(self) -> None:
+        """Calls of another kind follow: what is late is not known yet."""
+        self._took.clear()
+
     def took(self, seconds: float) -> None:
         """A visit was as long as this."""
         self._took.append(seconds)
 
     def answers(self, seconds: float = 0.2) -> list[Answer]:
         """Calls that were answered; waits for at most so long. What workers raise is raised here."""
+        self.pool.look_around()
         by_ref = {call.end: call for calls in self._open.values() for call in calls}
         others = [ref for peer in self.pool.peers for ref in peer.waiting if ref not in by_ref]
         ready, _ = ray.wait([*by_ref, *others], num_returns=1, timeout=seconds)
@@ -204,7 +209,7 @@ class Calls:
             return
         now, usual = time.monotonic(), statistics.median(self._took)
         limit = max(LATE_AT_LEAST, LATE * usual)
-        idle = [peer for peer in self.pool.alive() if not peer.waiting]
+        idle = [peer for peer in self.pool.staying() if not peer.waiting]
         for peer in self.pool.peers:
             if not idle or not peer.waiting or now - peer.since < limit:
                 continue
@@ -221,11 +226,11 @@ class Calls:
                 idle.append(idle.pop(0))
 
     def best(self, home: Peer | None = None) -> Peer:
-        """The home of a shard if it answers, else the worker with the least to do."""
-        if home is not None and home.look() and not home.is_late:
+        """The home of a shard if it answers and stays, else the worker with the least to do."""
+        ready = self.pool.wait_for_one()
+        if home in ready and not home.is_late:
             return home
-        alive = self.pool.wait_for_one()
-        return min(alive, key=lambda peer: (peer.is_late, len(peer.waiting), peer.number))
+        return min(ready, key=lambda peer: (peer.is_late, len(peer.waiting), peer.number))
 
 
 def _reason(error: BaseException) -> str:

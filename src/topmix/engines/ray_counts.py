@@ -1,6 +1,7 @@
 """Texts that the workers of a Ray cluster read and count themselves (data/count_parts.py says how).
 
-Counts go to a folder that all workers see, and so does the corpus file; messages have words and numbers of words.
+Counts go to a folder that all workers see, or behind a URL, and so does the corpus file; messages have words and
+numbers of words.
 """
 
 from __future__ import annotations
@@ -16,18 +17,19 @@ from typing import TypeVar
 import ray
 from ray import ObjectRef
 
-from topmix.data.atomic import check_plain_file
+from topmix.data.atomic import atomic_write, check_plain_file
 from topmix.data.corpus import Corpus
 from topmix.data.count_parts import count_in_parts
 from topmix.data.errors import CorpusError
 from topmix.data.parquet_texts import ParquetTexts
-from topmix.data.paths import is_remote
+from topmix.data.paths import RemotePath, is_remote, path_of
 from topmix.data.vectorize import Vectorizer
 from topmix.engines.ray_calls import Calls, LostData
 from topmix.engines.ray_pool import LOG, Pool
 
 LEAST_BYTES, MOST_BYTES = 1 << 20, 1 << 28  # of the texts of a part
 PARTS_PER_WORKER = 4  # or more: the last ones to end are then short
+PREFIX, NAME = ".topmix-counts-", "corpus.topmix"  # of the folder of counts; of a corpus there
 CALLS_PER_WORKER = 2  # calls that a worker has at a time
 WINDOW = 6  # calls per worker that may be over before an earlier one is: their results wait here
 T = TypeVar("T")
@@ -49,27 +51,30 @@ def count_on_workers(
         return None
     if out is not None:
         check_plain_file(out)
-    sent = out if out is not None and is_remote(out) else None  # when it is complete: workers cannot write there
-    out = None if sent is not None else out
-    run = PoolRun(pool, threads)
-    home = Path(tempfile.mkdtemp(prefix=".topmix-counts-", dir=folder if out is None else out.resolve().parent))
-    keep = False
+    last, run, keep = out, PoolRun(pool, threads), False
+    if folder is not None and is_remote(folder):
+        home = path_of(folder) / f"{PREFIX}{secrets.token_hex(8)}"
+        out = out if out is not None and is_remote(out) else home / NAME
+    else:
+        out = None if out is not None and is_remote(out) else out  # workers cannot write there: it is sent
+        home = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder if out is None else out.resolve().parent))
+        out = out or home / NAME
     try:
+        home.mkdir(parents=True, exist_ok=True)
         if not run.all_see(home):
-            if folder is not None and out is None:
+            if folder is not None and (is_remote(folder) or out.parent == home):
                 raise CorpusError(f"folder={folder!r}: some workers do not see this folder, or cannot write there")
             LOG.warning(
                 "workers do not all see %s, so this process counts the texts alone; pass a folder that all machines "
                 "see, such as Ray(folder='/shared')", home.parent,
             )  # fmt: skip
             return None
-        file = home / "corpus.topmix" if out is None else out
         (home / "parts").mkdir()
-        corpus = count_in_parts(texts, parts, vectorizer, vocabulary, home / "parts", file, run)
-        if sent is not None:
-            corpus.save(sent)
-            return Corpus.open(sent, verify=False)
-        if out is None:
+        corpus = count_in_parts(texts, parts, vectorizer, vocabulary, home / "parts", out, run)
+        if last is not None and last != out:
+            corpus.save(last)
+            return Corpus.open(last, verify=False)
+        if last is None:
             _remove(home / "parts")
             corpus.when_gone(_remove, home)
             keep = True
@@ -88,6 +93,7 @@ class PoolRun:
         pool.users.add(self)
 
     def __call__(self, function: Callable[..., T], job: object, calls: Iterable[tuple[object, ...]]) -> Iterator[T]:
+        self.calls.forget_times()
         shared, todo = ray.put(job), enumerate(calls)
         asked = dict[int, tuple[object, ...]]()  # not answered yet
         found = dict[int, T]()
@@ -125,7 +131,7 @@ class PoolRun:
     def all_see(self, folder: Path) -> bool:
         """Whether each worker can read what this process writes there, and write there itself."""
         token = secrets.token_hex(16)
-        (folder / "token").write_text(token)
+        _say(folder / "token", token)
         waiting = self.pool.wait_for_one()
         for peer in waiting:
             self.calls.ask(("sees", peer.number), peer, "apply", 1, sees, str(folder), token, peer.number)
@@ -141,14 +147,22 @@ class PoolRun:
 
 def sees(folder: str, token: str, number: int) -> bool:
     try:
-        Path(folder, f"seen-{number}").write_text(token)
-        return Path(folder, "token").read_text() == token
+        _say(path_of(folder) / f"seen-{number}", token)
+        return (path_of(folder) / "token").read_text() == token
     except OSError:
         return False
 
 
+def _say(path: Path, text: str) -> None:
+    with atomic_write(path) as file:
+        file.write(text.encode())
+
+
 def _remove(folder: Path) -> None:
     """Renamed first: a worker that still writes there by its name cannot add files while the others are removed."""
+    if isinstance(folder, RemotePath):
+        folder.remove_all()
+        return
     gone = folder.with_name(f"{folder.name}-removed")
     try:
         os.rename(folder, gone)

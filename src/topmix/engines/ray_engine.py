@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from topmix.data.corpus import Corpus
 from topmix.data.parquet_texts import ParquetTexts
-from topmix.data.paths import is_remote
 from topmix.data.shard import Shards
 from topmix.data.vectorize import Vectorizer
 from topmix.engines.cuda import Cuda
@@ -37,7 +36,8 @@ class Ray(Engine):
         cluster that this process is connected to, that RAY_ADDRESS names or that runs here, and else starts one. A new
         one listens on the loopback address alone, and has no dashboard.
     workers : int or None
-        Workers, spread over the nodes. None takes as many as fit.
+        The most workers that there may be, spread over the nodes: those without room wait for a node that joins. None
+        takes as many as fit, also on nodes that join during a fit.
     cpus_per_worker : int
         Cores of each worker, which its kernels use; `n_jobs` is for the process that calls.
     gpus_per_worker : int
@@ -47,9 +47,10 @@ class Ray(Engine):
         Copies on other nodes of what each batch remembers, 0 or 1. With 1 the fit goes on when a node is lost; with 0
         fewer bytes travel, and a lost node ends the fit.
     folder : str or None
-        A folder that all machines see, for counts of texts: workers read Parquet files themselves, and write their
-        counts to a temporary file there, which is removed after use. None is the folder for temporary files of this
-        machine, if all workers are on it; otherwise the process that calls counts the texts.
+        A folder that all machines see, or a URL such as s3://bucket/folder, for counts of texts: workers read Parquet
+        files themselves, and write their counts to a temporary file there, which is removed after use. None is the
+        folder for temporary files of this machine, if all workers are on it; otherwise the process that calls counts
+        the texts.
 
     Examples
     --------
@@ -73,8 +74,6 @@ class Ray(Engine):
             raise ValueError(f"address must be None or a string, got {self.address!r}")
         if self.folder is not None and not isinstance(self.folder, str):
             raise ValueError(f"folder must be None or a string, got {self.folder!r}")
-        if self.folder is not None and is_remote(self.folder):
-            raise ValueError(f"folder={self.folder!r}: workers write into one file there, so it cannot be a URL")
         whole_number_or_none(self.workers, "workers")
         whole_number(self.cpus_per_worker, "cpus_per_worker")
         whole_number(self.gpus_per_worker, "gpus_per_worker", least=0)

@@ -69,6 +69,16 @@ class RayNomads:
             time.sleep(0.1)
         self.peers = self.pool.wait_for_one()
 
+    def regroup(self) -> bool:
+        """Whether others are to go on, because some joined or are about to go; those are the workers from now on."""
+        self.pool.look_around()
+        if (now := self.pool.wait_for_one()) == self.peers:
+            return False
+        self.close()
+        self.peers = now
+        self.pool.let_go()
+        return True
+
     def open(self, makers: Sequence[Maker], rows: Sequence[object]) -> None:
         """Maker i is made by makers[i] from rows[i], by worker i."""
         self.close()

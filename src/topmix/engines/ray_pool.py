@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import Protocol
@@ -15,6 +15,7 @@ from weakref import WeakSet
 import ray
 from ray import ObjectRef
 from ray._private import ray_constants, services
+from ray._private.state import state
 from ray.actor import ActorHandle
 from ray.exceptions import GetTimeoutError, RayActorError
 
@@ -28,6 +29,7 @@ START_SECONDS = 120.0  # for the first actor to be there; for one that died to c
 MORE_SECONDS = 30.0  # for the others
 AGAIN_SECONDS = 5.0  # for workers of an earlier call to say that they are there
 ROOM_SECONDS = 10.0  # for the cores of workers that ended to be free
+LOOK_SECONDS = 1.0  # at least, between two looks at the machines of the cluster
 
 
 class ClusterError(ConnectionError):
@@ -115,12 +117,16 @@ class Pool:
         self.engine = engine
         self.users: WeakSet[object] = WeakSet()  # whose calls are not over; without any, the workers are idle
         gpus, n = engine.gpus_per_worker, engine.workers or max(1, room_for(engine))
+        self.leaving: set[str] = set()  # nodes that Ray is told to drain: they end soon
+        self._nodes, self._looked = {node["NodeID"] for node in ray.nodes()}, 0.0
         # A task that fails is our own to repeat: only we know which results were used already.
         options = {"num_cpus": engine.cpus_per_worker, "max_restarts": -1, "max_task_retries": 0}
         if gpus:
             options["num_gpus"] = gpus
-        kind = ray.remote(concurrency_groups={GROUP: 4})(ShardActor).options(scheduling_strategy="SPREAD", **options)
-        self.peers = [Peer(i, kind.remote()) for i in range(n)]
+        self._kind = ray.remote(concurrency_groups={GROUP: 4})(ShardActor).options(
+            scheduling_strategy="SPREAD", **options
+        )
+        self.peers = [Peer(i, self._kind.remote()) for i in range(n)]
         deadline, more = time.monotonic() + START_SECONDS, None
         while not all(peer.look(0.02) for peer in self.peers):
             if any(peer.is_alive for peer in self.peers):
@@ -152,13 +158,44 @@ class Pool:
         while any(peer.look(0.02) and peer.probe is not None for peer in idle) and time.monotonic() < deadline:
             pass
 
+    def look_around(self) -> None:
+        """At the machines of the cluster, now and then: some are about to go, and with `workers=None` new ones get
+        workers. Workers that Ray had no room for are started by Ray itself."""
+        if time.monotonic() - self._looked < LOOK_SECONDS:
+            return
+        self._looked = time.monotonic()
+        leaving = draining()
+        for peer in self.peers:
+            if peer.is_alive and peer.node in leaving - self.leaving:
+                LOG.warning("%r (process %d) is about to go: others get its shards", peer, peer.pid)
+        self.leaving = leaving
+        nodes = {node["NodeID"]: node["Resources"] for node in ray.nodes() if node["Alive"]}
+        joined, self._nodes = nodes.keys() - self._nodes, set(nodes)
+        if self.engine.workers is None and joined:
+            room = sum(_fitting(self.engine, nodes[node]) for node in joined)
+            room -= sum(not peer.is_alive for peer in self.peers)  # they go there first
+            self.peers += [Peer(len(self.peers) + i, self._kind.remote()) for i in range(room)]
+
+    def let_go(self) -> None:
+        """Ends workers whose machine is about to go, and who have nothing to do. Ray starts them elsewhere when there
+        is room."""
+        if self.leaving and self.staying():
+            for peer in self.peers:
+                if peer.is_alive and peer.node in self.leaving and not peer.waiting:
+                    ray.kill(peer.actor, no_restart=False)
+                    peer.lost()
+
     def alive(self) -> list[Peer]:
         return [peer for peer in self.peers if peer.look()]
 
+    def staying(self) -> list[Peer]:
+        """Those whose machine is not about to go."""
+        return [peer for peer in self.alive() if peer.node not in self.leaving]
+
     def wait_for_one(self) -> list[Peer]:
-        """Those that are there, once any is."""
+        """Those that can be asked, once any is there: those that stay, or all if none does."""
         deadline = time.monotonic() + START_SECONDS
-        while not (found := self.alive()):
+        while not (found := self.staying() or self.alive()):
             if time.monotonic() > deadline:
                 raise ClusterError(
                     f"all {len(self.peers)} workers are lost and none came back within {START_SECONDS:.0f} seconds. A "
@@ -190,9 +227,20 @@ def pool_of(engine: Wanted) -> Pool:
 
 def room_for(engine: Wanted) -> int:
     """How many workers the cluster has room for."""
-    free, gpus = ray.available_resources(), engine.gpus_per_worker
-    fit = int(free.get("CPU", 0.0) // engine.cpus_per_worker)
+    return _fitting(engine, ray.available_resources())
+
+
+def _fitting(engine: Wanted, free: Mapping[str, float]) -> int:
+    gpus, fit = engine.gpus_per_worker, int(free.get("CPU", 0.0) // engine.cpus_per_worker)
     return min(fit, int(free.get("GPU", 0.0) // gpus)) if gpus else fit
+
+
+def draining() -> set[str]:
+    """Nodes that Ray was told to drain (`ray drain-node`, an autoscaler); none where it does not say."""
+    try:
+        return set(state.get_draining_nodes())
+    except Exception:  # not part of Ray's interface: whatever it raises, a fit does not depend on it
+        return set()
 
 
 def _make_room(engine: Wanted, n: int | None) -> None:

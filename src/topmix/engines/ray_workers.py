@@ -11,8 +11,9 @@ they were before it: if anything is lost meanwhile, the round is made again from
 from __future__ import annotations
 
 import secrets
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,14 +49,15 @@ class Visited(NamedTuple):
 class Copy(NamedTuple):
     """What a shard remembers, and the worker of another node that holds on to it too."""
 
-    visited: Visited
+    visited: Visited  # without its statistics
     remembered: tuple[ObjectRef, ...]  # references
-    holder: Peer | None  # None: there was no other node
+    holder: Peer | None  # None: none was wanted, or there was no other node
     place: Place | None  # of the holder: a copy is gone when it has been started again
 
-    @property
-    def is_there(self) -> bool:
-        return self.holder is not None and self.holder.is_alive and self.holder.place == self.place
+    def is_there(self, leaving: set[str]) -> bool:
+        """On a node that stays."""
+        is_held = self.holder is not None and self.holder.is_alive and self.holder.place == self.place
+        return is_held and self.place is not None and self.place.node not in leaving
 
 
 class RayWorkers:
@@ -68,7 +70,7 @@ class RayWorkers:
         self._columns: dict[int, ObjectRef] = {}
         self._memory: dict[int, ObjectRef] = {}
         self._home: dict[int, Peer] = {}
-        self._n_homes = dict.fromkeys(range(len(pool.peers)), 0)
+        self._n_homes = Counter[int]()  # by worker
         self._copies: dict[int, Copy] = {}  # the last of each shard, made or not
         pool.users.add(self)
 
@@ -112,7 +114,12 @@ class RayWorkers:
         self._ask_columns(shards)
         todo, position = list(dict.fromkeys(shards)), {b: i for i, b in enumerate(shards)}
         left, copying = set(todo), self._copy_again(but=set(todo))
+        members = self.pool.wait_for_one()
         while left or copying:
+            if (now := self.pool.wait_for_one()) != members:  # some have joined, or go
+                members = now
+                self.find_homes(todo, together=not in_order)
+                copying |= self._copy_again(but=left)
             first = min((position[b] for b in left), default=0)
             window = CALLS_PER_WORKER * len(self.pool.peers) + first if in_order else len(shards)
             for b in [b for b in todo if position[b] < window]:
@@ -150,21 +157,35 @@ class RayWorkers:
                 self._memory[visited.shard] = visited.memory
 
     def find_homes(self, shards: Sequence[int], *, together: bool) -> None:
-        """Deals shards to workers: neighbours together, whose sums then need no message, or one by one."""
-        new = [b for b in dict.fromkeys(shards) if b not in self._home]
-        peers = sorted(self.pool.wait_for_one(), key=lambda peer: (self._n_homes[peer.number], peer.number))
-        for j, b in enumerate(new):
-            i = j * len(peers) // len(new) if together and len(new) >= len(peers) else j % len(peers)
-            self._home[b] = peers[i]
-            self._n_homes[peers[i].number] += 1
+        """Deals shards to workers: neighbours together, whose sums then need no message, or one by one. Each keeps what
+        it has, up to its share; so those that join get theirs, and those that go keep none."""
+        peers, new = self.pool.wait_for_one(), list(dict.fromkeys(shards))
+        has = {peer.number: [b for b in new if self._home.get(b) is peer] for peer in peers}
+        peers.sort(key=lambda peer: (-len(has[peer.number]), self._n_homes[peer.number], peer.number))
+        least, more = divmod(len(new), len(peers))
+        room = []  # a worker as often as it can take another shard
+        for i, peer in enumerate(peers):
+            kept = has[peer.number][: least + (i < more)]
+            new = [b for b in new if b not in kept]
+            room.append([peer] * (least + (i < more) - len(kept)))
+        by_turns = [peer for turn in zip_longest(*room) for peer in turn if peer is not None]
+        for b, peer in zip(new, chain(*room) if together else by_turns, strict=True):
+            if b in self._home:
+                self._n_homes[self._home[b].number] -= 1
+                LOG.info("shard %d goes from %r to %r", b, self._home[b], peer)
+            self._home[b] = peer
+            self._n_homes[peer.number] += 1
 
     def copy(self, visited: Visited, *remembered: ObjectRef) -> bool:
-        """Has a worker of another node hold what the shard remembers; whether there is one."""
-        if not self.copies or not remembered:
+        """Has a worker of another node hold what the shard remembers, if that is wanted or its node is about to go;
+        whether there is one."""
+        if not remembered:
             return False
-        others = self._on_other_nodes(visited.report.place.node)
+        node = visited.report.place.node
+        others = self._on_other_nodes(node) if self.copies or node in self.pool.leaving else []
         holder = others[visited.shard % len(others)] if others else None
-        self._copies[visited.shard] = Copy(visited, remembered, holder, holder.place if holder else None)
+        place = holder.place if holder else None
+        self._copies[visited.shard] = Copy(visited._replace(stats=None), remembered, holder, place)
         if holder is None:
             return False
         self.calls.ask(("copy", visited.shard), holder, "keep_copy", self.opening, visited.shard, *remembered)
@@ -172,13 +193,23 @@ class RayWorkers:
         return True
 
     def _on_other_nodes(self, node: str) -> list[Peer]:
-        return [other for other in self.pool.alive() if other.node != node and not other.is_late]
+        return [other for other in self.pool.staying() if other.node != node and not other.is_late]
 
     def _copy_again(self, but: set[int]) -> set[int]:
-        """Copies of shards that have none: their worker was alone when they were visited, or the holder was lost.
-        Returns those that are on their way. Not of `but`, which are visited next and copied then."""
-        alone = [c for b, c in self._copies.items() if b not in but and not c.is_there]
+        """Copies of shards that have none: their worker was alone when they were visited, or the holder was lost, or
+        their node is about to go. Returns those that are on their way. Not of `but`, which are visited next and copied
+        then, unless their node goes."""
+        alone = [c for b, c in self._copies.items() if not self._is_safe(c, b in but)]
         return {c.visited.shard for c in alone if self.copy(c.visited, *c.remembered)}
+
+    def _is_safe(self, copy: Copy, is_next: bool = False) -> bool:
+        stays = copy.visited.report.place.node not in self.pool.leaving
+        return copy.is_there(self.pool.leaving) or (stays and (is_next or not self.copies))
+
+    def let_go(self) -> None:
+        """Workers whose machine is about to go end, once all that they had is elsewhere."""
+        if self.pool.leaving and all(map(self._is_safe, self._copies.values())):
+            self.pool.let_go()
 
     def status(self) -> dict[str, float]:
         """Of the last pass, for its record."""
@@ -248,6 +279,7 @@ class RayRounds:
         self.memo.sums = {key: sum_ for key, sum_ in self.memo.sums.items() if not set(key) & set(shards)}
         self.memo.sums[tuple(shards)] = ref
         self.workers.traffic.look_at_disks()
+        self.workers.let_go()
         return Round(new, old, _info(visits))
 
     def visit_once(self, tables: Tables, shards: Sequence[int]) -> tuple[Stats, Info]:

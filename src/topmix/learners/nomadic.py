@@ -69,7 +69,8 @@ class Nomadic(OwnRows[M]):
         """Statistics of all rows after each pass from here on. It may end early, to be called again."""
 
     def passes(self, model: M, state: State) -> Passes:
-        """After a loss, rows begin again under the model of the last pass that has ended."""
+        """After a loss, rows begin again under the model of the last pass that has ended. So they do when workers join,
+        or are about to go."""
         state.pseudo_counts = None  # rows begin under the model that they made
         made, n_lost = 0, 0
         while made < self.max_iter:
@@ -81,6 +82,10 @@ class Nomadic(OwnRows[M]):
                     state.t, model = made, model.update(total)
                     self.latest = model
                     model = (yield PassResult(model, total, {})) or model
+                    if made < self.max_iter and self.nomads.regroup():
+                        self.contents = None
+                        LOG.warning("%d workers go on from the end of pass %d", self.nomads.n_workers, made)
+                        break
             except LostWorker as error:
                 n_lost += 1
                 if n_lost == MOST_LOST:
