@@ -4,8 +4,10 @@
 
 A generated corpus is fitted for two passes and served. Each kind of question is asked --times times, before and during
 another fit: the median and the slowest are printed in milliseconds. With Playwright and Chromium (TOPMIX_CHROMIUM) the
-page is opened during the fit too: seconds until it can be used, the first paint, what clicks take until their answer is
-drawn, and the memory of the page: its scripts, and the whole process that draws it. Rows have the load of the machine.
+page is opened twice, with the model as it is and during the fit: seconds until it can be used, the first paint, what
+clicks take until their answer is drawn, the map of all documents where it can be opened (milliseconds until drawn,
+of a frame that pans it, and between two), and the memory of the page: its scripts, and the whole process that draws it.
+Rows have the load of the machine.
 """
 
 from __future__ import annotations
@@ -48,6 +50,10 @@ def main(argv: list[str] | None = None) -> int:
             time.sleep(0.05)
         print(f"topics of all documents after {time.perf_counter() - begin:.2f} s")
         out.add(ask(explorer, corpus, a.times, "idle"), settings)
+        while explorer.session.snapshot.is_rough:
+            time.sleep(0.05)
+        if not a.quick and (page := look(explorer.url, a.times, "page")) is not None:
+            out.add(page, settings)
         watch = explorer.session.watching()
         fit = threading.Thread(
             target=topmix.LDA(a.K, max_iter=10**6, random_state=1, callbacks=[watch], **given).fit, args=[corpus]
@@ -55,7 +61,7 @@ def main(argv: list[str] | None = None) -> int:
         fit.start()
         time.sleep(0.1 if a.quick else 5)
         out.add(ask(explorer, corpus, a.times, "while a fit runs"), settings)
-        if not a.quick and (page := look(explorer.url, a.times)) is not None:
+        if not a.quick and (page := look(explorer.url, a.times, "page, while a fit runs")) is not None:
             out.add(page, settings)
         watch.stop()
         fit.join()
@@ -91,15 +97,15 @@ def ask(explorer: Any, corpus: Any, times: int, when: str) -> dict[str, Any]:
     return found
 
 
-def look(url: str, times: int) -> dict[str, Any] | None:
-    """The page in a browser, while a fit runs."""
+def look(url: str, times: int, when: str) -> dict[str, Any] | None:
+    """The page in a browser."""
     chromium = os.environ.get("TOPMIX_CHROMIUM") or shutil.which("chromium")
     if importlib.util.find_spec("playwright") is None or chromium is None:
         print("no page: Playwright or Chromium is not installed")
         return None
     from playwright.sync_api import sync_playwright
 
-    found: dict[str, Any] = {"when": "page, while a fit runs", "load": round(os.getloadavg()[0], 1)}
+    found: dict[str, Any] = {"when": when, "load": round(os.getloadavg()[0], 1)}
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--enable-precise-memory-info"])
         page = browser.new_page(viewport={"width": 1500, "height": 900})
@@ -112,6 +118,7 @@ def look(url: str, times: int) -> dict[str, Any] | None:
         found["click_ms"] = round(statistics.median(page.evaluate(CLICKS, times)), 1)
         page.click("#tab-documents")
         page.wait_for_selector(".card")
+        found |= page.evaluate(ATLAS)
         found["scripts_mb"] = round(page.evaluate("performance.memory.usedJSHeapSize / 1e6"), 1)
         session = browser.new_browser_cdp_session()
         processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
@@ -138,6 +145,44 @@ CLICKS = """async (times) => {
     await new Promise((done) => setTimeout(done, 100));
   }
   return spent;
+}"""
+
+# The map of all documents: milliseconds until it is drawn; of the script of a frame that pans, and between two.
+ATLAS = """async () => {
+  const frame = () => new Promise(requestAnimationFrame), plane = document.getElementById('atlas-plane');
+  const begin = performance.now();
+  document.getElementById('tab-atlas').click();
+  while (!(plane.dataset.points > 0)) {
+    if (performance.now() - begin > 20000 || document.getElementById('atlas-facts').textContent.includes('known when'))
+      return {};
+    await frame();
+  }
+  const drawn = performance.now() - begin;
+  document.getElementById('atlas-moves').click();
+  const { left, top } = plane.getBoundingClientRect(), spent = [], between = [];
+  const point = (type, x) => plane.dispatchEvent(
+    new PointerEvent(type, { clientX: left + 300 + x, clientY: top + 300, pointerId: 1, bubbles: true }));
+  plane.setPointerCapture = () => {};
+  const usual = window.requestAnimationFrame;
+  window.requestAnimationFrame = (draw) => usual((now) => {
+    const from = performance.now();
+    draw(now);
+    spent.push(performance.now() - from);
+  });
+  point('pointerdown', 0);
+  let last = performance.now();
+  for (let i = 1; i <= 60; i++) {
+    point('pointermove', 3 * i);
+    await new Promise(usual);
+    between.push(performance.now() - last);
+    last = performance.now();
+  }
+  point('pointerup', 180);
+  window.requestAnimationFrame = usual;
+  const part = (values, q) => values.sort((a, b) => a - b)[Math.floor(q * (values.length - 1))];
+  const shown = { map_ms: drawn, pan_script_ms: part(spent, 0.5), pan_frame_ms: part(between, 0.5),
+    pan_slowest_ms: part(between, 1) };
+  return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, Math.round(10 * value) / 10]));
 }"""
 
 

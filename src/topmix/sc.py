@@ -24,6 +24,7 @@ from scipy.special import gammaln
 
 from topmix.api import LDA
 from topmix.inference import Collapsed
+from topmix.learners import Stochastic
 from topmix.metrics import umass_coherence
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 BINS = 256  # of the histogram that Otsu's method cuts
 BEST_WORDS = 20  # regions of a topic whose coherence is measured
+DENSE = 32  # topics; with more, a region in a cell keeps the 16 that explain it best
+STOCHASTIC, BATCHES = 2, 32  # passes at most, and updates in each of them
+TOL = 0.003
 
 
 def lda(adata: AnnData, n_topics: int = 100, *, layer: str | None = None, key: str = "topics", **settings: Any) -> LDA:
@@ -133,7 +137,7 @@ def run_cgs_models_mallet(
     n_cpu : int
         Threads. The result is the same for any number.
     n_iter : int
-        Sampling sweeps of a fit, which also has passes before and after them.
+        Passes over all cells, at most: one or two are stochastic, more are memoized, until they change little.
     random_state : int
         Seed.
     alpha, alpha_by_topic, eta, eta_by_topic
@@ -145,7 +149,7 @@ def run_cgs_models_mallet(
     save_path : str or None
         Folder for a pickle of each model, TopicN.pkl.
     """
-    counts = sp.csr_matrix(cistopic_obj.binary_matrix.T)
+    counts = sp.csr_matrix(cistopic_obj.binary_matrix.T, dtype=np.float32)  # which a corpus shares
     regions, cells = [str(name) for name in cistopic_obj.region_names], [str(name) for name in cistopic_obj.cell_names]
     made = []
     for n in n_topics:
@@ -153,11 +157,16 @@ def run_cgs_models_mallet(
                  "alpha_by_topic": alpha_by_topic, "eta": eta, "eta_by_topic": eta_by_topic,
                  "top_topics_coh": top_topics_coh}  # fmt: skip
         start = time.perf_counter()
+        quick = n_iter <= STOCHASTIC
         model = LDA(
             n,
+            n_active=None if n <= DENSE else 16,
             doc_topic_prior=alpha / n if alpha_by_topic else alpha,
             topic_word_prior=eta / n if eta_by_topic else eta,
-            inference=Collapsed(sweeps=n_iter),
+            inference=Collapsed(sweeps=0),
+            learner=Stochastic(batch_size=max(len(cells) // BATCHES, 1), offset=1.0) if quick else "memoized",
+            max_iter=n_iter,
+            tol=-1.0 if quick else TOL,
             random_state=random_state,
             n_jobs=n_cpu,
         ).fit(counts, feature_names=regions)

@@ -273,6 +273,10 @@ def test_documents_on_a_map_and_topics_in_charts(page, explorer, documents):
     wait_for(page, f"!document.getElementById('atlas-facts').textContent.startsWith('{D} documents')")
     page.set_viewport_size({"width": 400, "height": 800})
     page.click("#atlas-all")
+    wait_for(  # until the next frame the canvas has the names that were seen from near, perhaps none
+        page,
+        "(({ dataset, width }) => width <= 400 && dataset.names !== '[]')(document.getElementById('atlas-plane'))",
+    )
     names, wide = page.evaluate(
         "(({ dataset, width }) => [JSON.parse(dataset.names), width])(document.getElementById('atlas-plane'))"
     )

@@ -1,20 +1,17 @@
-"""The explorer in a cell: its addresses without a server, and the page itself in a real JupyterLab."""
+"""The explorer in a cell: its addresses without a server, and the page itself in JupyterLab, Notebook 7 and marimo."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import queue
-import secrets
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tools.live_notebook import read, run_cell, running
 from topmix.pages.explorer import widget
 from topmix.pages.explorer.app import make_app
 from topmix.pages.explorer.widget import answered, in_notebook, page_of
@@ -27,6 +24,17 @@ texts = [" ".join((group.split() * 3)[n % 5 : n % 5 + 9]) for n in range(40) for
 lda = topmix.LDA(3, random_state=0).fit(texts)
 explorer = lda.explore(texts, columns={"kind": ["sea", "chess", "music"] * 40})
 explorer
+"""
+WATCHED = """
+import topmix
+from topmix.explorer import Explorer, Library, Session
+
+texts = ["wind sail boat anchor mast", "rook pawn queen board king", "chord violin tune tempo piano"] * 40
+corpus = topmix.data.Vectorizer().fit_transform(texts)
+session = Session(Library(corpus, list(corpus.vocabulary), texts))
+display(Explorer(session))
+session.open(topmix.LDA(3, max_iter=10**9, tol=-1, callbacks=[session.watching()]).fit(corpus))
+print("it was " + "stopped")
 """
 SELECTED = "print('chosen', explorer.selected_topics, len(explorer.selected_documents), 'server' in vars(explorer))"
 
@@ -102,34 +110,24 @@ def test_questions_of_a_page_are_answered_and_what_it_shows_is_known(explorer, m
     assert any("event" in cell.sent.get(timeout=60)[0] for _ in range(3))
 
 
-@pytest.mark.slow  # starts JupyterLab
-def test_a_cell_of_jupyterlab_shows_the_explorer(browser, tmp_path):
-    pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
-    pytest.importorskip("anywidget", reason="JupyterLab is not installed")
-    cells = [
-        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": code, "outputs": [], "execution_count": None}
-        for n, code in enumerate((FIT.strip(), SELECTED))
-    ]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-    path = tmp_path / "mine.ipynb"
-    path.write_text(json.dumps(notebook))
-    token = secrets.token_hex()
-    settings = {"ServerApp.root_dir": tmp_path, "IdentityProvider.token": token, "ServerApp.port": 0}
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
-               *(f"--{name}={value}" for name, value in settings.items())]  # fmt: skip
-    env = {**os.environ, "JUPYTER_RUNTIME_DIR": str(tmp_path / "run"), "JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
-    server = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        address = started(tmp_path / "run", server)
-        page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        page.set_default_timeout(90_000)
-        page.goto(f"{address}lab/tree/mine.ipynb?token={token}&reset")
+def opened(browser: Any, address: str) -> Any:
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.set_default_timeout(90_000)
+    page.goto(address)
+    return page, page.frame_locator("iframe[title='topmix: the explorer']")
+
+
+@pytest.mark.slow  # starts JupyterLab, or Notebook 7
+@pytest.mark.parametrize("program", ["jupyterlab", "notebook"])
+def test_a_cell_shows_the_explorer(browser, tmp_path, program):
+    pytest.importorskip(program, reason="it is not installed")
+    pytest.importorskip("anywidget", reason="it is not installed")
+    with running(program, [FIT, SELECTED], tmp_path) as address:
+        page, shown = opened(browser, address)
         page.wait_for_selector(".jp-Notebook .jp-CodeCell")
-        page.get_by_text("| Idle").wait_for()
-        run(page, 0)
-        shown = page.frame_locator("iframe[title='topmix: the explorer']")
+        run_cell(page, 0)
         shown.locator("html[data-ready]").wait_for()
+        assert not page.get_by_text("LDA with 3 topics").is_visible()  # for a saved notebook
         options = shown.locator("#list [role=option]")
         assert options.count() == 3
         options.nth(2).click()
@@ -138,7 +136,7 @@ def test_a_cell_of_jupyterlab_shows_the_explorer(browser, tmp_path):
         shown.locator("#find-words").fill("violin")
         shown.locator("#find-documents button").click()
         shown.locator("#found-facts", has_text="40").wait_for()
-        run(page, 1)
+        run_cell(page, 1)
         page.locator(".jp-OutputArea-output", has_text=f"chosen [{topic}] 40 False").wait_for()  # and no port is open
         shown.locator("#tab-share").click()
         with page.expect_download() as downloaded:
@@ -146,42 +144,38 @@ def test_a_cell_of_jupyterlab_shows_the_explorer(browser, tmp_path):
         assert "violin" in Path(downloaded.value.path()).read_text()
         page.locator(".jp-CodeCell").nth(1).click()
         page.keyboard.press("Control+s")
-        saved(path)
+        saved(tmp_path / "mine.ipynb")
         page.close()
-    finally:
-        server.terminate()
-        server.wait(30)
 
 
-def run(page: Any, cell: int) -> None:
-    """Runs a cell; keys that come before JupyterLab listens are lost."""
-    prompt = page.locator(".jp-CodeCell").nth(cell).locator(".jp-InputPrompt")
-    for _ in range(20):
-        page.locator(".jp-CodeCell").nth(cell).locator(".cm-content").click()
-        page.keyboard.press("Shift+Enter")
-        page.wait_for_timeout(1000)
-        if prompt.inner_text().strip() != "[ ]:":
-            return
-    raise AssertionError("the cell does not run")
+@pytest.mark.slow  # starts JupyterLab, or Notebook 7
+@pytest.mark.parametrize("program", ["jupyterlab", "notebook"])
+def test_a_page_is_answered_while_its_cell_runs_a_fit(browser, tmp_path, program):
+    pytest.importorskip(program, reason="it is not installed")
+    pytest.importorskip("anywidget", reason="it is not installed")
+    with running(program, [WATCHED], tmp_path) as address:
+        page, shown = opened(browser, address)
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+        run_cell(page, 0)
+        shown.locator("html[data-ready]").wait_for()
+        shown.locator("#list [role=option]").nth(2).click()
+        shown.locator("#stop").click()  # else the cell has no end
+        page.locator(".jp-OutputArea-output", has_text="it was stopped").wait_for()
+        shown.locator("#edit-controls").wait_for()
+        page.close()
 
 
-def started(folder: Path, server: subprocess.Popen) -> str:
-    """The address of a Jupyter server, as it writes it."""
-    for _ in range(600):
-        for path in folder.glob("jpserver-*.json"):
-            if written := read(path):
-                return str(written["url"])
-        assert server.poll() is None, "JupyterLab ended"
-        time.sleep(0.1)
-    raise AssertionError("JupyterLab did not start")
-
-
-def read(path: Path) -> Any:
-    """JSON in a file; None while it is being written."""
-    try:
-        return json.loads(path.read_text())
-    except ValueError:
-        return None
+@pytest.mark.slow  # starts marimo
+def test_a_cell_of_marimo_shows_the_explorer(browser, tmp_path):
+    pytest.importorskip("marimo", reason="it is not installed")
+    with running("marimo", [FIT], tmp_path) as address:
+        page, shown = opened(browser, address)
+        shown.locator("html[data-ready]").wait_for()
+        shown.locator("#tab-documents").click()
+        shown.locator("#find-words").fill("violin")
+        shown.locator("#find-documents button").click()
+        shown.locator("#found-facts", has_text="40").wait_for()
+        page.close()
 
 
 def saved(path: Path) -> None:

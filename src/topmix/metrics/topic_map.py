@@ -24,8 +24,8 @@ Floats = NDArray[np.float64]
 TSNE_ABOVE = 100  # topics
 SPREAD = 0.4  # of the rows of a cluster, by the distance to the nearest other one
 FARTHEST = 2.5  # a row is at most so many spreads away from its place
-QUICK_ABOVE, PROJECTED_ABOVE = 250, 1500  # topics; with more, a map between two passes of a fit or any is a projection
-WIDEST = 4000  # words that a projection looks at ...
+QUICK_ABOVE, PROJECTED_ABOVE = 100, 1500  # topics; with more, a quick map or any is a projection
+WIDEST, QUICK_WIDEST = 4000, 1000  # words that a projection looks at ...
 MOST_NUMBERS = 10_000_000  # ... and their probabilities in all topics
 SUBSPACE, ITERATIONS = 8, 12
 TINY = 0.2  # of the mean share: smaller topics find their place after the others, and pages can hide them
@@ -35,6 +35,7 @@ LARGE = 2.0  # median radii
 LISTED, FURTHER = 5, 1.1  # rounds for which pairs of circles are listed, and how much further apart these may be
 OUTERMOST = 1.3  # times as far from the middle as nine tenths of the topics
 MOST_PUSHES, MOST_PUSHED = 400, 400_000  # rounds, and circles in all of them
+QUICK_PUSHES = 100
 
 
 def map_radii(share: Floats) -> Floats:
@@ -57,11 +58,15 @@ def map_positions(
 ) -> Floats:
     """[K, 2] centres of circles that do not overlap, near each other if topics use the same words, and turned to lie as
     near as they can to those from before. Equal topics give equal positions: nothing is random. `distance` are the
-    Hellinger distances, where they are known."""
+    Hellinger distances, where they are known. A quick map of many topics is a projection, turned like the map itself;
+    its tiny topics, which pages can hide, lie on their nearest ones."""
     K, radius = len(share), map_radii(share)
     is_large = share >= TINY / K
     large = np.flatnonzero(is_large) if is_large.any() else np.arange(K)
-    if (QUICK_ABOVE if quick else PROJECTED_ABOVE) < K:
+    quick &= K > QUICK_ABOVE
+    if quick:
+        topic_word = topic_word[:, _widest(topic_word, QUICK_WIDEST)].astype(np.float32)
+    if quick or K > PROJECTED_ABOVE:
         X = _projected(topic_word[large])
     else:
         X = plane_positions(hellinger(topic_word[large]) if distance is None else distance[np.ix_(large, large)])
@@ -74,13 +79,13 @@ def map_positions(
     if before is not None and len(before) == K:
         X = _aligned(X, before[large])
     found = np.full((K, 2), np.nan)
-    found[large] = _pushed_apart(X, radius[large])
-    return placed(found, topic_word, share)
+    found[large] = _pushed_apart(X, radius[large], most=QUICK_PUSHES if quick else MOST_PUSHES)
+    return placed(found, topic_word, share, most=0 if quick else MOST_PUSHES)
 
 
-def placed(positions: Floats, topic_word: Floats, share: Floats) -> Floats:
+def placed(positions: Floats, topic_word: Floats, share: Floats, *, most: int = MOST_PUSHES) -> Floats:
     """The same, where topics without a position (NaN) start at their nearest topic. The others stay where they are as
-    far as there is room: tiny topics make way."""
+    far as there is room: tiny topics make way. Circles are pushed apart in at most so many rounds."""
     X, radius = positions.copy(), map_radii(share)
     is_new = np.isnan(X).any(axis=1)
     if is_new.any() and not is_new.all():
@@ -89,18 +94,20 @@ def placed(positions: Floats, topic_word: Floats, share: Floats) -> Floats:
         X[is_new] = X[there[np.argmin(distance, axis=1)]]
     X = np.nan_to_num(X)
     is_tiny = (share < TINY / len(share)) if (share >= TINY / len(share)).any() else np.zeros(len(share), bool)
-    X[~is_tiny] = _pushed_apart(X[~is_tiny], radius[~is_tiny])
-    if is_tiny.any():  # into the gaps, and then gaps are made for those that found none
+    X[~is_tiny] = _pushed_apart(X[~is_tiny], radius[~is_tiny], most=most)
+    if is_tiny.any() and most:  # into the gaps, and then gaps are made for those that found none
         X = _pushed_apart(_pushed_apart(X, radius, ~is_tiny), radius)
     return np.round(X, 4)
 
 
-def _pushed_apart(X: Floats, radius: Floats, is_fixed: NDArray[np.bool_] | None = None) -> Floats:
+def _pushed_apart(
+    X: Floats, radius: Floats, is_fixed: NDArray[np.bool_] | None = None, *, most: int = MOST_PUSHES
+) -> Floats:
     """Centres of circles, moved until none overlap by more than a few hundredths. Small circles make way for large."""
     X, n = X.copy(), len(X)
     mass = radius**2 if is_fixed is None else np.where(is_fixed, 1e9, radius**2)
     turn = np.pi * (3 - np.sqrt(5)) * np.arange(n)  # for circles in one place: each goes another way
-    rounds = max(min(MOST_PUSHES, MOST_PUSHED // max(n, 1)), 40)
+    rounds = min(max(min(MOST_PUSHES, MOST_PUSHED // max(n, 1)), 40), most)
     listed = 0  # rounds since those that are near were looked for: circles move little in a few
     rounds = rounds if is_fixed is None else 40
     for n_round in range(rounds):
@@ -149,13 +156,16 @@ def _near(X: Floats, radius: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]
     return i, j
 
 
+def _widest(topic_word: Floats, n: int) -> NDArray[np.intp]:
+    """The columns of the n words that topics have most of."""
+    return np.sort(np.argsort(-topic_word.mean(axis=0), kind="stable")[:n])
+
+
 def _projected(topic_word: Floats) -> Floats:
     """The two directions in which topics differ most, spread so that the crowd in the middle can be seen."""
-    mean = topic_word.mean(axis=0)
-    columns = np.sort(np.argsort(-mean, kind="stable")[: min(WIDEST, max(MOST_NUMBERS // len(topic_word), 100))])
-    root = np.sqrt(topic_word[:, columns])
+    root = np.sqrt(topic_word[:, _widest(topic_word, min(WIDEST, max(MOST_NUMBERS // len(topic_word), 100)))])
     root -= root.mean(axis=0)
-    X = np.random.default_rng(0).normal(size=(len(root), SUBSPACE))
+    X = np.random.default_rng(0).normal(size=(len(root), SUBSPACE)).astype(root.dtype)
     for _ in range(ITERATIONS):  # subspace iteration: only two directions are wanted
         X = np.linalg.qr(root @ (root.T @ X))[0]
     X = X @ np.linalg.svd(X.T @ root, full_matrices=False)[0][:, :2]

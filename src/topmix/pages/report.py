@@ -49,6 +49,7 @@ def write_report(
     corpus: object = None,
     *,
     texts: Iterable[str] | None = None,
+    groups: object = None,
     columns: Mapping[str, Sequence[object]] | None = None,
     title: str | None = None,
 ) -> None:
@@ -65,6 +66,9 @@ def write_report(
     texts : iterable of str or None
         The texts of the documents, in the same order. The page then shows texts instead of counts of words. The
         iterable is read once, and only the texts on the page are kept in memory.
+    groups : as in `fit`, or None
+        The group of each row of `corpus`, where the model is an admixture. Then a document is a group, and `texts` has
+        one for each row, or for each group.
     columns : table, mapping or None
         Values beside the documents, {name: one value per document}, such as dates or authors. The page then shows each
         topic over time, where all values are dates, and by group.
@@ -73,7 +77,7 @@ def write_report(
     """
     check_can_write(path)  # before the work
     view = ModelView(model)
-    documents, their_texts = view.read(corpus, texts)
+    documents, their_texts = view.read(corpus, texts, groups)
     data = contents(view, documents, their_texts, columns)
     with atomic_write(path) as file:
         file.write(page(title or f"{view.kind} · {Path(path).stem}", data).encode("utf-8", "replace"))

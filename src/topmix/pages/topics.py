@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 from topmix import edits
 from topmix._version import __version__
 from topmix.data.corpus import Corpus
-from topmix.fitted.names import RELEVANCE, distinct, relevant_words
+from topmix.fitted.names import RELEVANCE, relevant_words, relevant_words_of
 from topmix.fitted.quality import GOOD, quality
 from topmix.fitted.tree import tree_of
 from topmix.fitted.view import TopicView
 from topmix.fitting.history import passes_of
-from topmix.metrics.counts import top_ids
 from topmix.pages.depends import depends
 from topmix.views.model import ModelView
 
@@ -85,8 +84,7 @@ def labels(topics: TopicView, n: int = WORDS_PER_LABEL) -> list[list[str]]:
 
 def words_of_topic(topics: TopicView, k: int, n: int = WORDS_PER_LABEL) -> list[str]:
     """The label of one topic."""
-    best = top_ids(topics.relevance_of(k, RELEVANCE)[None], min(2 * n + 5, len(topics.words)))[0]
-    return [word[:200] for word in distinct(topics.words_of(best), n)]
+    return [word[:200] for word in relevant_words_of(topics, k, n)]
 
 
 def candidates(topics: TopicView, k: int, n: int) -> NDArray[np.intp]:

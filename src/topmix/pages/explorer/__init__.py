@@ -120,12 +120,17 @@ class Explorer:
             raise NotImplementedError  # then IPython shows what the other methods return
         self.channel.display("" if self.model is None else str(self.model._repr_html_()))
 
+    def _display_(self) -> object:
+        """The same in marimo."""
+        return self.channel.widget if in_notebook() else self._repr_html_()
+
 
 def explore(
     model: Model | str | os.PathLike[str],
     corpus: object = None,
     *,
     texts: Iterable[str] | None = None,
+    groups: object = None,
     columns: Mapping[str, Sequence[object]] | None = None,
     held_out: object = None,
     other: Model | str | os.PathLike[str] | None = None,
@@ -145,6 +150,9 @@ def explore(
         The documents. Without them there are topics to look at, and no learning on.
     texts : iterable of str or None
         The texts of the documents in the same order. A list of strings as `corpus` is its own texts.
+    groups : as in `fit`, or None
+        The group of each row of `corpus`, where the model is an admixture. Then a document is a group, and `texts` has
+        one for each row, or for each group.
     columns : table or None
         What is written beside the documents, such as dates or authors: {name: values}, or a DataFrame.
     held_out : what `model.transform` takes, or None
@@ -181,7 +189,7 @@ def explore(
     else:
         first = model
     name = title or (type(first).__name__ if path is None else Path(path).stem)
-    session = Session(library_of(first, corpus, texts, columns, held_out), name)
+    session = Session(library_of(first, corpus, texts, columns, held_out, groups), name)
     session.open(first, None if path is None else Path(path))
     if isinstance(other, str | os.PathLike):
         session.other = OtherModel(load(other), Path(other).name)
@@ -202,8 +210,9 @@ def library_of(
     texts: Iterable[str] | None = None,
     columns: Mapping[str, Sequence[object]] | None = None,
     held_out: object = None,
+    groups: object = None,
 ) -> Library | None:
     """The documents in the words of a model; None where there are none."""
     view = ModelView(model)
-    corpus, texts = view.read(given, texts)
+    corpus, texts = view.read(given, texts, groups)
     return None if corpus is None else Library(corpus, view.topics.words, texts, columns, view.read(held_out)[0])

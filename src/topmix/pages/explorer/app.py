@@ -58,7 +58,8 @@ def make_app(session: Session) -> Starlette:
 
     def places(request: Request) -> object:
         snapshot = now()
-        return {"pending": True} if snapshot.mixes is None else text_reply(snapshot.places_json)
+        is_pending = snapshot.mixes is None or snapshot.is_rough
+        return {"pending": True} if is_pending else text_reply(snapshot.places_json)
 
     def compare(request: Request) -> Json:
         snapshot = now()

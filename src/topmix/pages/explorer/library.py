@@ -10,9 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topmix.data.corpus import Corpus
+from topmix.data.rows import GroupedRows, Rows
 from topmix.data.shard import row_sums
 from topmix.pages.columns import columns_of
 
@@ -63,7 +65,21 @@ class Library:
         self.columns = columns_of(columns, corpus.n_docs)
         self.lengths: NDArray[np.float64] = row_sums(corpus.indptr, corpus.value)
         self.is_known = (self.lengths > 0) | (corpus.vectors is not None)  # documents that have topics
-        self.by_word = corpus.to_scipy().tocsc()  # documents of each word
+
+    def prepare(self) -> None:
+        """Makes what the first search would wait for."""
+        _ = self.by_word, self.id_of, self._sorted
+
+    @cached_property
+    def by_word(self) -> sp.csc_array:
+        """Documents of each word."""
+        return self.corpus.to_scipy().tocsc()
+
+    @cached_property
+    def _vectors(self) -> Rows | None:
+        """One for each document; of groups their means."""
+        vectors = self.corpus.vectors
+        return vectors.means() if isinstance(vectors, GroupedRows) else vectors
 
     @cached_property
     def id_of(self) -> dict[str, int]:
@@ -88,7 +104,7 @@ class Library:
 
     def nearest(self, d: int, n: int) -> list[tuple[int, float]]:
         """The documents whose vectors are nearest to that of d, and their cosines; none where there are no vectors."""
-        vectors = self.corpus.vectors
+        vectors = self._vectors
         if vectors is None:
             return []
         own = np.asarray(vectors.data[d : d + 1], np.float64)[0]

@@ -32,6 +32,7 @@ from topmix.views.model import Model
 MODELS_KEPT = 12  # for undo; older ones are made again from the first
 CUTS = 3  # of a topic that is to be split
 MOST_PASSES = 1000
+FIRST_PAGE = 2.0  # seconds that the background waits for a page that is being opened
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ class Session:
         self._thread: threading.Thread | None = None
         self._visits: list[threading.Thread] = []
         self._closed = False
+        self._seen = threading.Event()  # a page has the first overview
 
     # What is shown.
 
@@ -109,7 +111,25 @@ class Session:
             for n in sorted(self._models)[1:-MODELS_KEPT]:
                 del self._models[n]
             self._swap(made)
+        if made.is_rough:
+            self._start(lambda: self._refine(made), "topmix-map")
         self._start(lambda: self._visit(made), "topmix-documents")
+
+    def _wait_for_page(self) -> None:
+        """What only clicks need would slow down the first page."""
+        self._seen.wait(FIRST_PAGE)
+        self._seen.set()
+
+    def _refine(self, snapshot: Snapshot) -> None:
+        """Pages glide from the quick map to the one of reports and files."""
+        self._wait_for_page()
+        try:
+            snapshot.refine()
+        except Exception:
+            logger.exception("the map of topics")
+            self.error = "the map of the topics could not be computed; the log of the server says why"
+        if self.snapshot is snapshot:
+            self.events.publish("state", version=self.version)
 
     def _start(self, work: Callable[[], None], name: str) -> None:
         """In the background; `close` waits for it."""
@@ -119,8 +139,11 @@ class Session:
         visit.start()
 
     def _visit(self, snapshot: Snapshot) -> None:
+        self._wait_for_page()
         try:
             snapshot.prepare_words()
+            if self.library is not None:
+                self.library.prepare()
             snapshot.compute_mixes(lambda: not self._closed)
             if not self._closed:
                 _ = self._before(snapshot)  # which the first preview asks for
@@ -135,6 +158,7 @@ class Session:
         as JSON: the last is long, and the same for everybody."""
         with self._together:
             snapshot, status, passes = self.snapshot, self.status(), list(self.passes)
+        self._seen.set()
         shown = "null" if snapshot is None else snapshot.overview_json
         return f'{{"status":{as_json(status)},"passes":{as_json(passes)},"overview":{shown}}}'
 
@@ -355,6 +379,7 @@ class Session:
         if self.watch is not None:
             self.watch.stop()
         self._closed = True
+        self._seen.set()
         # A thread that is inside a kernel when Python ends would abort the whole process.
         for thread in (self._thread, *self._visits):
             if thread is not None:

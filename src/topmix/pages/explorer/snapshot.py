@@ -1,4 +1,4 @@
-"""One state of the model, as the page sees it. It never changes: an edit or a pass makes another.
+"""One state of the model, as the page sees it. An edit or a pass makes another; only a quick map becomes a better one.
 
 What is slow is made when it is first asked for, and kept: the topics of all documents, the tree, the order of words.
 """
@@ -13,9 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from topmix.data.rows import GroupedRows
 from topmix.edits import Numbering
 from topmix.fitted.mixture import FittedMixture
-from topmix.metrics.topic_map import map_positions, map_radii, row_positions
+from topmix.metrics.topic_map import QUICK_ABOVE, map_positions, map_radii, row_positions
 from topmix.pages.assets import Json, as_json, pack
 from topmix.pages.documents import TopicMarker
 from topmix.pages.explorer.library import Library
@@ -48,6 +49,7 @@ class Snapshot:
         self.view = ModelView(model)
         self.topics = self.view.topics
         self.labels = labels(self.topics)
+        self.is_rough = False  # the map is a quick one, until `refine`
         self.positions = self._positions(before)
         self.mixes: Mixes | None = None  # topics of all documents, once they are there
         self._marker = TopicMarker(self.view)
@@ -59,11 +61,20 @@ class Snapshot:
         return self.topics.n_topics
 
     def _positions(self, before: Snapshot | None) -> NDArray[np.float64]:
-        """On the map: from pass to pass a topic moves a little."""
-        if not self.is_passing or self.topics.kept is not None:
+        """On the map: from pass to pass a topic moves a little. The map of a model that nobody has looked at yet takes
+        seconds where topics are many, and a page does not wait for it."""
+        is_known = "places" in vars(self.topics) or self.topics.kept is not None
+        if is_known or not (self.is_passing or self.n_topics > QUICK_ABOVE):
             return self.topics.places
+        self.is_rough = not self.is_passing
         last = None if before is None else before.positions
         return map_positions(self.topics.topic_word, self.topics.share, last, quick=True)
+
+    def refine(self) -> None:
+        """The places that topics have everywhere, where the map is a quick one."""
+        self.positions = self.topics.places
+        self.overview_json = as_json(self.overview())
+        self.is_rough = False
 
     @cached_property
     def numbering(self) -> Numbering:
@@ -280,7 +291,8 @@ class Snapshot:
         assert self.mixes is not None
         at = document_places(self.mixes.by_doc, self.positions, map_radii(self.topics.share))
         vectors = None if self.library is None else self.library.corpus.vectors
-        if vectors is not None and isinstance(self.view.fitted, FittedMixture):
+        is_one_each = not isinstance(vectors, GroupedRows)
+        if vectors is not None and is_one_each and isinstance(self.view.fitted, FittedMixture):
             means = self.view.fitted.model.likelihood.mean()
             x, y = row_positions(vectors, sp.csr_array(self.mixes.by_doc, dtype=np.float64), means, self.positions).T
             at = at._replace(x=x, y=y)

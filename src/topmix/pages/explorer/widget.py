@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import sys
 import threading
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,9 @@ def in_notebook() -> bool:
     """Whether this is the kernel of a notebook, and has anywidget."""
     try:
         import anywidget  # noqa: F401
+
+        if "marimo" in sys.modules and sys.modules["marimo"].running_in_notebook():
+            return True
         from ipykernel.zmqshell import ZMQInteractiveShell
         from IPython import get_ipython
     except ImportError:
@@ -184,7 +188,10 @@ def _widget(page: str, height: int) -> AnyWidget:
         page = traitlets.Unicode().tag(sync=True)
         height = traitlets.Int(HEIGHT).tag(sync=True)
         address = traitlets.Unicode("").tag(sync=True)
-        documents = traitlets.List().tag(sync=True)  # of a lasso
+        documents = traitlets.List(traitlets.Any()).tag(sync=True)  # of a lasso
         name = traitlets.Unicode().tag(sync=True)
 
-    return ExplorerWidget(page=page, height=height, name=secrets.token_hex(8))
+    made = ExplorerWidget(page=page, height=height, name=secrets.token_hex(8))
+    if hasattr(made.comm, "_reply_subshell_for"):  # ipykernel 7.4 would wait for the cell that made the widget
+        made.comm._reply_subshell_for = lambda data, chosen: chosen
+    return made

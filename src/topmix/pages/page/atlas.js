@@ -6,6 +6,7 @@ const atlas = {
   x: new Float32Array(),
   y: new Float32Array(),
   colour: new Uint32Array(), // per document, as pixels have it
+  image: null, // painted again for each frame
   box: { x: -1, y: -1, w: 2, h: 2 },
   line: [], // of the lasso, in pixels
   rows: [], // documents of the list
@@ -181,18 +182,20 @@ function paintAtlas() {
   const [wide, high] = [plane.clientWidth, plane.clientHeight].map((v) => Math.max(Math.round(v * ratio), 1));
   if (plane.width !== wide || plane.height !== high) Object.assign(plane, { width: wide, height: high });
   const context = plane.getContext("2d");
-  const image = context.createImageData(wide, high);
-  const pixels = new Uint32Array(image.data.buffer);
+  if (atlas.image?.width !== wide || atlas.image.height !== high) atlas.image = context.createImageData(wide, high);
+  const pixels = new Uint32Array(atlas.image.data.buffer).fill(0);
   const { unit, left, upper } = atlasView();
   const n = atlas.colour.length;
   const size = Math.max(1, Math.round(POINT * ratio * Math.min(3, Math.max(1, Math.sqrt(4000 / Math.max(n, 1))))));
+  const { x: across, y: up, colour } = atlas;
   for (let d = 0; d < n; d++) {
-    const x = ((atlas.x[d] - left) / unit - size / 2) | 0;
-    const y = ((-atlas.y[d] - upper) / unit - size / 2) | 0;
+    const x = ((across[d] - left) / unit - size / 2) | 0;
+    const y = ((-up[d] - upper) / unit - size / 2) | 0;
     if (x < 0 || y < 0 || x + size > wide || y + size > high) continue;
-    for (let i = 0; i < size; i++) pixels.fill(atlas.colour[d], (y + i) * wide + x, (y + i) * wide + x + size);
+    let at = y * wide + x;
+    for (let i = 0; i < size; i++, at += wide) for (let j = 0; j < size; j++) pixels[at + j] = colour[d];
   }
-  context.putImageData(image, 0, 0);
+  context.putImageData(atlas.image, 0, 0);
   const size2 = 14 * ratio;
   Object.assign(context, { font: `600 ${size2}px system-ui, sans-serif`, textAlign: "center", lineJoin: "round" });
   const style = getComputedStyle(document.documentElement);

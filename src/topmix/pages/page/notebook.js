@@ -31,10 +31,12 @@ function render({ model, el }) {
   addEventListener("message", fromPage);
   model.on("msg:custom", fromKernel);
   el.append(frame);
-  for (const still of document.getElementsByClassName(`topmix-still-${model.get("name")}`)) {
-    (still.closest(".jp-OutputArea-child, .output_area") ?? still).style.display = "none";
-  }
+  const still = `.topmix-still-${model.get("name")}`;
+  const rule = document.createElement("style");
+  rule.textContent = `${still}, .jp-OutputArea-child:has(${still}), .output_area:has(${still}) { display: none }`;
+  document.head.append(rule);
   return () => {
+    rule.remove();
     removeEventListener("message", fromPage);
     model.off("msg:custom", fromKernel);
   };
