@@ -2,7 +2,7 @@
 
     python -m benchmarks.admixtures planted [--quick] [--seeds 3] [--groups 200 2000]
     python -m benchmarks.admixtures number [--quick] [--seeds 3] [--groups 200] [--starts 8 60]
-    python -m benchmarks.admixtures patches [--quick] [--K 200] [--passes 10] [--stride 4]
+    python -m benchmarks.admixtures patches [--quick] [--K 200] [--passes 10] [--stride 4] [--engine cuda]
     python -m benchmarks.admixtures words [--quick] [--K 50] [--seeds 3] [--documents 500]
 
 `planted`: K = 10 and 30 clusters of vectors or directions in 8 dimensions, 200 or 2,000 groups of about 50 rows with
@@ -20,12 +20,14 @@ end on single words.
 
 `patches`: 8x8 patches without their mean, an image is a group; zero means and full covariances. A fifth of the patches
 of each test image (BSD68) is held out: their log likelihood, with the proportions of the others of the image, beside
-that of the mixture; one evaluator for both. Passes are in seconds of the processor, without the first.
+that of the mixture; one evaluator for both. Passes are in seconds of the processor, without the first;
+with `--engine cuda` in seconds of the clock, and two fits from the same clusters must have the same bits.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import gzip
 import json
 import re
@@ -38,6 +40,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.utils.extmath import randomized_svd
 
+from benchmarks.cuda import device_name
 from benchmarks.harness import arguments
 from benchmarks.harness.datasets import find
 from benchmarks.harness.machine import digest
@@ -65,6 +68,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--K", type=int)
     p.add_argument("--passes", type=int, default=10)
     p.add_argument("--stride", type=int, default=4)
+    p.add_argument("--engine", choices=["threads", "cuda"], default="threads", help="of the patches")
     p.add_argument("--methods", nargs="+", default=["mixture", "admixture"], choices=["mixture", "admixture"])
     a = p.parse_args(argv)
     out = Results(a.out, "admixtures")
@@ -269,23 +273,41 @@ def patches(a: argparse.Namespace, out: Results) -> int:
     print(f"{len(X):,} patches of {len(parts)} images; {len(X_held):,} held out of {len(others)} others; K = {K}")
     del parts, others
     settings = {"zero_mean": True, "max_iter": n_passes, "tol": -np.inf, "random_state": 0, "n_jobs": a.threads}
+    settings |= {"engine": a.engine}
+    on_gpu = a.engine == "cuda"
     for name in a.methods:
         model = {"mixture": GaussianMixture, "admixture": GaussianAdmixture}[name](K, **settings)
-        passes = PassTimes(time.process_time)
+        passes, rows = (
+            PassTimes(time.perf_counter if on_gpu else time.process_time),
+            (X, groups)[: 1 + (name != "mixture")],
+        )
         model.set_params(callbacks=[passes])
         with PeakMemory(0.05) as peak:
-            model.fit(X) if name == "mixture" else model.fit(X, groups)
+            model.fit(*rows)
         weights = model.weights_ if name == "mixture" else model.transform(known)[image]
         found = {
             "held_out": held_out(X_held, weights, model.means_, model.covariances_),
-            "pass": float(np.median(passes.seconds()[1:])), "resident_mb": peak.resident,
+            "pass": float(np.median(passes.seconds()[1:])),
+            "resident_mb": peak.resident,
             "objective_per_row": model.objective_ / len(X),
-        }  # fmt: skip
-        print(f"{name}: {found['held_out']:.3f} per held-out patch after {n_passes} passes, {found['pass']:.2f} s of "
-              f"the processor per pass, {peak.resident / 1024:.2f} GB resident", flush=True)  # fmt: skip
+        } | ({"passes": passes.seconds(), "repeats": repeats(model, rows), "device": device_name()} if on_gpu else {})
+        of = "seconds" if on_gpu else "s of the processor"
+        print(f"{name}: {found['held_out']:.3f} per held-out patch after {n_passes} passes, {found['pass']:.4g} {of} "
+              f"per pass, {peak.resident / 1024:.2f} GB resident", flush=True)  # fmt: skip
+        if on_gpu:
+            print(" ".join(f"{s * 1e3:.1f}" for s in found["passes"]), "ms;", "the same bits twice" if found["repeats"]
+                  else "OTHER BITS", flush=True)  # fmt: skip
         about_fit = {"what": "patches", "method": name, "K": K, "stride": a.stride, "passes": n_passes}
-        out.add(found | {"corpus": about}, about_fit | {"threads": a.threads})
+        out.add(found | {"corpus": about}, about_fit | {"threads": a.threads, "engine": a.engine})
     return 0
+
+
+def repeats(model: GaussianMixture, rows: tuple[np.ndarray, ...]) -> bool:
+    """Whether two fits that go on from here have the same bits."""
+    copies = [copy.deepcopy(model) for _ in range(2)]
+    for each in copies:
+        each.set_params(warm_start=True, max_iter=2, callbacks=None).fit(*rows)
+    return bool(np.array_equal(*(each.covariances_ for each in copies)))
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ class Comparison:
         """Bound, and perplexity at some of the times, of one fit."""
         return self.follow(name, ours.lda(K, **{"inference": "variational"} | settings), perplexity)
 
-    def follow(self, name: str, model: Any, perplexity: bool = True, tol: float = 1e-4) -> Curve:
+    def follow(self, name: str, model: Any, perplexity: bool = True, tol: float = 1e-4, seed: int = 0) -> Curve:
         """Of this LDA. Both are computed when the fit is over."""
         streams = model.learner == "stochastic" or isinstance(model.learner, Stochastic)
         curve, watch, due = Curve(name), Stopwatch(), Milestones(self.seconds, per_octave=2, first=1e-3)
@@ -144,7 +144,7 @@ class Comparison:
         common = {
             "max_iter": 10_000,
             "tol": -np.inf if streams else tol,
-            "random_state": 0,
+            "random_state": seed,
             "n_jobs": self.threads,
             "callbacks": [look],
         }

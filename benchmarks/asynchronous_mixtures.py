@@ -112,8 +112,11 @@ def compare(name: str, quick: bool, seconds: float, threads: int, out: Results) 
     ahead(curves["ESVI"], [curves[m] for m in others], "all of VI and SVI")
 
 
-def run(name: str, settings: Settings, data: Vectors, K: int, kind: str, seconds: float, threads: int) -> Curve:
-    """Bounds and held-out scores of one method, at some of the times."""
+def run(
+    name: str, settings: Settings, data: Vectors, K: int, kind: str, seconds: float, threads: int,
+    more: Settings | None = None,
+) -> Curve:  # fmt: skip
+    """Bounds and held-out scores of one method, at some of the times; `more` are other priors than the toy's."""
     curve, due = Curve(name), Milestones(seconds, 2)
 
     def after_pass(record: Any, view: Any) -> bool:
@@ -137,7 +140,7 @@ def run(name: str, settings: Settings, data: Vectors, K: int, kind: str, seconds
         covariance = NU * WITHIN * np.eye(data.train.shape[1])
         priors |= {"degrees_of_freedom_prior": NU, "covariance_prior": covariance}
     common = {"random_state": 0, "max_iter": 1_000_000, "tol": -np.inf, "n_jobs": threads}
-    model = ours.gaussian_mixture(K, covariance_type=kind, **common, **priors, **settings)
+    model = ours.gaussian_mixture(K, covariance_type=kind, **common, **priors | (more or {}), **settings)
     if settings["learner"] == "stochastic":
         model.set_params(engine=ReportingThreads(after_batch))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import json
 
 import numpy as np
@@ -12,7 +13,14 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import topmix
-from topmix import GaussianAdmixture, GaussianMixture, MultinomialMixture, VonMisesFisherMixture, edits
+from topmix import (
+    GaussianAdmixture,
+    GaussianMixture,
+    MultinomialMixture,
+    VonMisesFisherAdmixture,
+    VonMisesFisherMixture,
+    edits,
+)
 from topmix.data.rows import Rows
 from topmix.explorer import explore
 from topmix.fitted.clusters import class_tfidf
@@ -227,8 +235,122 @@ def test_groups_of_rows_have_a_text_each(data):
     model = GaussianAdmixture(3, random_state=0).fit(vectors, groups, texts=texts)
     of = [int(np.bincount(subject[model.predict(vectors, groups) == k]).argmax()) for k in range(3)]
     assert [model.top_words(1)[k][0] in SUBJECTS[of[k]] for k in range(3)] == [True] * 3
-    with pytest.raises(ValueError, match="has no table of rows"):
-        model.document_info(vectors)
+    assert len(model.document_info(vectors, groups)) == 60
+
+
+@pytest.fixture(scope="module")
+def grouped(data):
+    """Rows in no order, of twenty groups with names, each mostly of two subjects; a text beside each row."""
+    table, vectors, subject = data
+    rng = np.random.default_rng(3)
+    group = rng.permutation(np.arange(300) % 20)
+    keep = rng.random(300) < np.where(subject == group % 3, 1.0, 0.4)
+    names = np.array([f"group {g:02}" for g in group])
+    return vectors[keep], names[keep], table["text"].to_numpy()[keep].tolist(), subject[keep]
+
+
+@pytest.fixture(scope="module", params=[GaussianAdmixture, VonMisesFisherAdmixture])
+def admixture(request, grouped):
+    vectors, groups, texts, _ = grouped
+    return request.param(3, random_state=0).fit(vectors, groups, texts=texts)
+
+
+def test_texts_beside_rows_give_their_words_to_the_clusters_of_their_rows(admixture, grouped):
+    vectors, groups, texts, _ = grouped
+    r = admixture.predict_proba(vectors, groups)
+    f = admixture._found().texts
+    words = f.reading.words.tolist()
+    for word in ("boat", "rook"):
+        has = np.array([text.split().count(word) for text in texts])
+        np.testing.assert_allclose(f.counts.toarray()[:, words.index(word)], has @ r, rtol=1e-5, atol=1e-2)
+    with pytest.raises(ValueError, match=r"19 texts for \d+ rows in 20 groups: pass one for each row or group"):
+        clone(admixture).fit(vectors, groups, texts=texts[:19])
+
+
+def test_groups_are_the_documents_of_tables(admixture, grouped):
+    vectors, groups, texts, _ = grouped
+    theta, names = admixture.transform(vectors, groups), np.unique(groups).tolist()
+    table = admixture.document_info(vectors, groups)
+    assert table["document"].tolist() == names
+    np.testing.assert_array_equal(table["topic"], theta.argmax(axis=1))
+    np.testing.assert_allclose(table["weight"], theta.max(axis=1), atol=1e-6)
+    np.testing.assert_array_equal(table["rows"], np.unique(groups, return_counts=True)[1])
+    scores = admixture.score_samples(vectors, groups)
+    np.testing.assert_allclose(table["density"], [scores[groups == name].mean() for name in names], rtol=1e-6)
+    assert (admixture.document_info(vectors, groups, min_density=np.inf)["topic"] == -1).all()
+    info = admixture.topic_info(vectors, groups, texts=texts)
+    assert (info["coherence"] > 0).all()
+    best = admixture.representative_documents(vectors, groups, texts=texts, n=1)
+    for _, row in best.iterrows():
+        assert row["text"].split() == " ".join(np.array(texts)[groups == row["document"]]).split()
+    n = np.unique(groups, return_counts=True)[1]
+    k = int(best["topic"][0])
+    assert best["document"][0] == names[int(np.argmax(theta[:, k] * n / (n + 20)))]
+
+
+def test_columns_of_groups_may_stand_beside_rows(admixture, grouped):
+    vectors, groups, texts, _ = grouped
+    of_row = [name < "group 10" for name in groups]
+    by_row = admixture.topics_by(vectors, of_row, groups)
+    by_group = admixture.topics_by(vectors, [g < 10 for g in range(20)], groups)
+    assert by_row.equals(by_group)
+    assert by_row["documents"].tolist() == [10] * 6
+    theta = admixture.transform(vectors, groups)
+    np.testing.assert_allclose(by_row["share"][:3], theta[10:].mean(axis=0), atol=1e-6)
+    dates = [f"2024-{1 + int(name[6:]) // 10:02}" for name in groups]
+    assert len(admixture.topics_over_time(vectors, dates, groups)) == 6
+    assert len(admixture.words_by(vectors, of_row, 0, groups, texts=texts))
+    with pytest.raises(ValueError, match="the rows of group 'group 00' have several values"):
+        admixture.topics_by(vectors, list(range(len(groups))), groups)
+
+
+def test_clusters_of_groups_are_merged_and_dropped(admixture, grouped, tmp_path):
+    vectors, groups, *_ = grouped
+    before = admixture.transform(vectors, groups)
+    merged = copy.deepcopy(admixture).merge_topics([(0, 2)])
+    after = merged.transform(vectors, groups)
+    np.testing.assert_allclose(after[:, 0], before[:, [0, 2]].sum(axis=1), atol=0.05)
+    assert merged.weight_concentration_prior_.sum() == pytest.approx(admixture.weight_concentration_prior_.sum())
+    merged.save(tmp_path / "merged")
+    np.testing.assert_array_equal(topmix.load(tmp_path / "merged").transform(vectors, groups), after)
+    dropped = copy.deepcopy(admixture).drop_topics([1])
+    np.testing.assert_allclose(dropped.transform(vectors, groups).sum(axis=1), 1)
+    assert dropped.topic_info().shape[0] == 2
+    with pytest.raises(ValueError, match="not split by hand"):
+        admixture.split_topic(vectors, 0)
+    assert len(admixture.suggest_merges(vectors, groups)) == 3
+    process = {"weight_concentration_prior_type": "dirichlet_process", "learner": "batch", "max_iter": 5, "tol": -1.0}
+    sticks = type(admixture)(3, random_state=0, **process).fit(vectors, groups).merge_topics([(0, 1)])
+    assert sticks.transform(vectors, groups).shape == (20, 2)
+
+
+def test_a_report_and_an_explorer_of_groups(admixture, grouped, tmp_path):
+    vectors, groups, texts, _ = grouped
+    parts = {"half": [g < 10 for g in range(20)]}
+    write_report(admixture, tmp_path / "r.html", vectors, groups=groups, texts=texts, columns=parts)
+    assert "group 07" in (tmp_path / "r.html").read_text()
+    with explore(admixture, vectors, groups=groups, texts=texts, columns=parts, browser=False) as explorer:
+        session = explorer.session
+        assert session.library.n_docs == 20
+        for visit in session._visits:
+            visit.join(60)
+        shown = session.snapshot.document(0)
+        if isinstance(admixture, VonMisesFisherAdmixture):
+            vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        means = np.array([vectors[groups == name].mean(axis=0) for name in np.unique(groups)])
+        unit = means / np.linalg.norm(means, axis=1, keepdims=True)
+        assert [row for row, *_ in shown["similar"]] == np.argsort(-(unit @ unit[0]), kind="stable")[1:9].tolist()
+        theta = admixture.transform(vectors, groups)
+        assert shown["topics"][0] == [int(theta[0].argmax()), pytest.approx(theta[0].max(), abs=1e-3)]
+        assert session.snapshot.search("rook", None)["n"] == sum(
+            "rook" in " ".join(np.array(texts)[groups == name]) for name in np.unique(groups)
+        )
+        x = np.frombuffer(base64.b64decode(json.loads(session.snapshot.places_json)["x"]), "<f4")
+        assert len(np.unique(x)) == 20
+        assert session.status()["can_rename"]
+        assert not edits.can_edit(admixture)  # names alone
+    with pytest.raises(ValueError, match="knows no groups"):
+        write_report(VonMisesFisherMixture(3).fit(vectors, texts=texts), tmp_path / "x", groups=groups)
 
 
 def test_clusters_of_counts_have_the_tables_too(data):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -18,7 +20,12 @@ from topmix import (
     MultinomialMixture,
     VonMisesFisherMixture,
 )
+from topmix.api.odd_data import not_whole
+from topmix.data import Corpus, rows
+from topmix.data.rows import sums_between
+from topmix.data.shard import row_sums
 from topmix.metrics import completion_score, completion_scorer, half_split_score, npmi_coherence
+from topmix.models.topic_start import restarted
 from topmix.report import write_report
 
 rng = np.random.default_rng(0)
@@ -117,3 +124,34 @@ def test_a_report_takes_texts(tmp_path):
     write_report(lda().fit(TEXTS), tmp_path / "report.html", TEXTS)
     assert '"n_docs":60' in (page := (tmp_path / "report.html").read_text())
     assert "harbour" in page
+
+
+def test_a_corpus_in_a_file_is_not_copied_into_memory_to_be_looked_at(tmp_path):
+    """By what every fit does: is it odd, can it be sampled, which topics are small?"""
+    n_docs, n_words = 40_000, 150
+    index = np.tile(np.arange(n_words, dtype=np.int32), n_docs)
+    value = rng.integers(1, 4, len(index)).astype(np.float32)
+    Corpus(np.arange(n_docs + 1) * n_words, index, value, n_words).save(tmp_path / "corpus")
+    corpus, sizes = Corpus.open(tmp_path / "corpus"), np.append(np.ones(9), 0.0)
+    lengths, whole = value.reshape(n_docs, n_words).sum(axis=1, dtype=np.float64), len(not_whole(corpus)) == 0
+    tracemalloc.start()
+    try:
+        np.testing.assert_array_equal(row_sums(corpus.indptr, corpus.value), lengths)
+        assert whole
+        assert len(not_whole(corpus)) == 0
+        assert restarted(corpus, sizes, np.random.default_rng(0)) is not None
+        assert tracemalloc.get_traced_memory()[1] < 4 * corpus.nnz
+    finally:
+        tracemalloc.stop()
+
+
+def test_sums_of_runs_do_not_depend_on_how_many_are_summed_at_a_time(monkeypatch):
+    values, lengths = rng.normal(size=5000).astype(np.float32), rng.integers(0, 90, 120)
+    starts = np.append(0, np.cumsum(lengths))
+    starts = np.minimum(starts, len(values))
+    whole = sums_between(values, starts)
+    one_by_one = [values[a:b].sum(dtype=np.float64) for a, b in itertools.pairwise(starts)]
+    np.testing.assert_allclose(whole, one_by_one, atol=1e-12)
+    for at_a_time in (1, 50, 700):
+        monkeypatch.setattr(rows, "SUMMED_AT_A_TIME", at_a_time)
+        np.testing.assert_array_equal(sums_between(values, starts), whole)

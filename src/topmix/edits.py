@@ -443,7 +443,8 @@ class Desk:
         """[documents, K] topics of documents, under a model that is known here."""
         with self.at(model):
             where = self.here(model)
-            return np.asarray(where.transform(X) if isinstance(where, TopicEstimator) else where.predict_proba(X))
+            mixes = isinstance(where, TopicEstimator | AdmixtureEstimator)
+            return np.asarray(where.transform(X) if mixes else where.predict_proba(X))
 
     def accepted(self, tried: Tried) -> Any:
         """The model that was tried, in the memory of this process."""

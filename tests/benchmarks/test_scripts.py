@@ -25,6 +25,7 @@ QUICK = {  # where it is not --quick
     "exploration": ["planted", "--quick"],
     "stream": ["corpus", "--quick"],
     "texts": ["table", "--quick"],
+    "gpu_worker": ["--quick", "--engine", "threads"],
     "single_cells": ["--quick", "--folder", "{tmp}"],
     "patches_scale": ["--quick", "--file", "{tmp}/patches.npy"],
     "cuda": ["--quick", "--engine", "threads", "--scores", "--measures"],
@@ -43,6 +44,7 @@ OTHERS = {
     "ray": "tests/cluster tests what it times",
     "ray_faults": "tests/cluster does each once",
     "hosts": "tests/hosts fits on such hosts",
+    "storage": "a server and a cluster; tests/storage and tests/cluster test what it measures",
     "nomadic": "tests/cluster tests what it times",
     "von_mises_fisher": "needs a corpus",
 }

@@ -42,7 +42,7 @@ def compiled(text: str, *options: str) -> str:
 
 
 # What the host compiler takes, as in emulated.py, NVRTC nearly always takes too.
-FEW = [("solve_short.cu", "sm_90"), ("gibbs.cu", "sm_90")]
+FEW = [("solve_short.cu", "sm_90"), ("gibbs.cu", "sm_90"), ("groups.cu", "sm_90")]
 MORE = [case for case in itertools.product(COMPLETE, ("sm_80", "sm_90", "sm_100")) if case not in FEW]
 
 

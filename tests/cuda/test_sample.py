@@ -1,19 +1,25 @@
 """The sampling step on the device against its twin, and the sampling phase on it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from topmix import LDA
+from topmix.allocations.covariate_prior import CovariatePrior
 from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
+from topmix.cuda.own_priors import DeviceOwnPriors
 from topmix.cuda.sampling import sample, seed_of
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.data import sample_lda
+from topmix.data.design_rows import DesignRows
 from topmix.data.shard import Shard
 from topmix.inference import Collapsed
 from topmix.likelihoods.topic_words import WordTables
 from topmix.models.document_options import DocumentOptions, Sampling
 from topmix.models.topics import TopicTables
+from topmix.priors import Covariates
 from topmix.reference.gibbs import count
 from topmix.reference.gibbs_cuda import GOLDEN, MASK, mixed, sample_block, uniform
 
@@ -41,16 +47,18 @@ class Problem:
         self.e = (self.counts.word + self.eta) / self.norm
         self.sampling = Sampling(2 * self.alpha.sum(), 5, 17)
 
-    def sampled(self, device, z, docs=None):
+    def sampled(self, device, z, docs=None, prior=None):
         scale = self.e.max(axis=1)
         words = WordTables(
             device.array(self.e / scale[:, None], np.float32), device.array(np.log(scale)), self.norm, self.eta
         )
-        tables = TopicTables(words, DocumentPrior(self.alpha, "collapsed", True), "collapsed", DocumentOptions(), None)
+        common = DocumentPrior(self.alpha, "collapsed", True)
+        tables = TopicTables(words, prior or common, "collapsed", DocumentOptions(), None)
         there = DeviceShard(self.shard, device)
+        own = DeviceOwnPriors.of(there, prior)
         docs = None if docs is None else DeviceDocs.of(device, docs)
         z = None if z is None else device.array(z, np.uint16)
-        return sample(device, there, tables, self.sampling, UNIT, z, docs)
+        return sample(device, there, tables, self.sampling, UNIT, z, docs, own)
 
     def key(self):
         return seed_of(self.sampling.seed, 3)
@@ -68,6 +76,51 @@ def test_draws_equal_their_twin(K):
     assert np.mean(want != p.z) > 0.2
     np.testing.assert_array_equal(found.words.z()[sure], want[sure])
     assert found.moved == np.sum(found.words.z() != p.z)
+
+
+@pytest.mark.parametrize("K", [5, 45])
+def test_documents_with_priors_of_their_own_accept_what_the_common_one_proposes(K):
+    p = Problem(K)
+    rng, D = np.random.default_rng(3), p.shard.n_rows
+    design = DesignRows.of(np.column_stack([np.ones(D), rng.integers(3, size=D)]))
+    coefficients = np.column_stack([np.log(p.alpha), rng.normal(0, 2.0, K)])
+    prior = CovariatePrior(coefficients, "collapsed", 0.0, 1.0, p.alpha)
+    p.shard = replace(p.shard, design=design)
+    want, eta, own = p.z.copy(), np.full((p.V, K), p.eta), 2 * prior.rows(design.x)[design.row]
+    margins = sample_block(p.words, p.first, range(D), want, 2 * p.alpha, eta, p.key(), 5, own)
+    found = p.sampled(EmulatedDevice(), p.z, prior=prior)
+    sure = np.repeat(margins > 1e-5, np.diff(p.first))
+    assert sure.mean() > 0.5
+    np.testing.assert_array_equal(found.words.z()[sure], want[sure])
+    unlike = p.sampled(EmulatedDevice(), p.z)
+    assert np.mean(unlike.words.z() != found.words.z()) > 0.005
+
+
+@pytest.mark.parametrize("posterior", ["collapsed", "variational"])
+def test_what_documents_say_of_their_priors_is_what_the_processor_finds(posterior):
+    K, rng, device = 9, np.random.default_rng(5), EmulatedDevice()
+    corpus = make_corpus(rng, n_docs=70, V=30, K=K)
+    design = DesignRows.of(np.column_stack([np.ones(70), rng.normal(size=70), rng.integers(2, size=70)]))
+    shard = Shard.of(corpus.with_design(design))
+    prior = CovariatePrior.flat(K, 3, posterior, 2.0, 1.0)
+    prior = replace(prior, coefficients=rng.normal(-1.0, 1.0, (K, 3)), is_curved=True)
+    dense = rng.gamma(0.5, 3.0, (70, K)) * (rng.random((70, K)) < 0.5)
+    dense[3] = 0.0
+    n = np.concatenate([[0], np.cumsum((dense > 0).sum(axis=1))]).astype(np.int64)
+    docs = DocTopics(n, np.nonzero(dense)[1].astype(np.uint16), dense[dense > 0].astype(np.float32))
+    want = prior.of(design).summarise(None, docs, shard.lengths, 1.5)
+    there = DeviceShard(shard, device)
+    for curved in (True, False):
+        own = DeviceOwnPriors.of(there, replace(prior, is_curved=curved))
+        np.testing.assert_allclose(own.given["alpha"], prior.of(design).rows, rtol=1e-6)
+        got = own.stats(None, DeviceDocs.of(device, docs), 1.5)
+        if not curved:
+            want.M[K * 3 :] = 0.0
+        shuffled = DeviceOwnPriors.of(DeviceShard(shard, EmulatedDevice(5)), own.prior)
+        same = shuffled.stats(None, DeviceDocs.of(shuffled.shard.device, docs), 1.5)
+        for name in ("D", "H", "G", "A", "T", "M"):
+            np.testing.assert_array_equal(getattr(got, name), getattr(same, name))
+            np.testing.assert_allclose(getattr(got, name), getattr(want, name), rtol=1e-6, atol=1e-5, err_msg=name)
 
 
 def test_tokens_without_topics_are_drawn_given_those_of_their_document():
@@ -140,3 +193,20 @@ def test_a_fit_explores(engine, learner):
     assert first.history_[-1].objective > plain.history_[-1].objective
     assert first.history_[-1].objective == pytest.approx(on_processor.history_[-1].objective, rel=0.01)
     assert first.components_.sum() == pytest.approx(SAMPLE.corpus.n_tokens + 4 * 40 * first.topic_word_prior_)
+
+
+def test_effects_have_intervals(engine):
+    """As on the processor, within what another chain of draws finds."""
+    frame = {"group": ["a", "b"] * 25, "x": np.linspace(-1, 1, 50)}
+    settings = {"doc_topic_prior": Covariates("group + x"), "max_iter": 45, "inference": Collapsed(sweeps=5)}
+    there, here = (
+        LDA(4, random_state=0, **settings, **more).fit(SAMPLE.corpus, metadata=frame)
+        for more in ({"engine": engine}, {})
+    )
+    phases = [record.phase for record in there.history_]
+    assert (phases.count("sampling"), phases.count("drawing")) == (5, 34)
+    a, b = (lda.effects() for lda in (there, here))
+    wide, same = a["high"] - a["low"], b["high"] - b["low"]
+    assert np.all(wide > 0.1)
+    assert np.median(wide / same) == pytest.approx(1.0, abs=0.4)
+    assert there.history_[-1].objective == pytest.approx(here.history_[-1].objective, rel=0.02)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,31 +17,36 @@ from topmix.allocations import WEIGHTS
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.allocations.stick_prior import StickPrior, Sticks
+from topmix.api.described import where_words
 from topmix.api.estimator import learned
 from topmix.api.gaussian import GaussianMixture
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.api.vectors import VectorMixture
 from topmix.api.von_mises_fisher import VonMisesFisherMixture
+from topmix.data.columns import column_of
 from topmix.data.corpus import Corpus
-from topmix.data.rows import GroupedRows, Rows
-from topmix.data.shard import Shards, in_order
-from topmix.engines import Cuda, Engine, Workers
+from topmix.data.documents import plain
+from topmix.data.rows import GroupedRows, Rows, sums_between
+from topmix.engines import Engine
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
-from topmix.fitted.documents import NO_TOPIC, refuse_too_far
-from topmix.fitted.mixture import ClusterWords, FittedMixture
+from topmix.fitted.documents import NO_TOPIC, assigned_groups
+from topmix.fitted.frames import DataFrame
+from topmix.fitted.mixture import NO_WORDS, ClusterWords, FittedMixture
+from topmix.fitted.names import RELEVANCE
+from topmix.fitted.tables import document_info
 from topmix.fitting.history import Callback, Clock
 from topmix.fitting.loop import Interrupted
 from topmix.learners import Learner
 from topmix.likelihoods.covariance import SingularCovariance
 from topmix.local import LocalStep, groups as group_steps
-from topmix.local.groups import AssignedGroups, AssignGroupsStep, GroupStep
+from topmix.local.groups import AssignedGroups, GroupStep
 from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
 from topmix.numerics.dirichlet import NEGLIGIBLE, OBJECTIVES
 from topmix.numerics.threads import use_threads
-from topmix.parameters.checks import count_of_active, number_from, one_of, positive_number
-from topmix.read import How, Reading, in_groups, split_groups
+from topmix.parameters.checks import any_number, count_of_active, number_from, one_of, positive_number, whole_number
+from topmix.read import How, Reading, in_groups, read_known, split_groups
 from topmix.search import exchanges
 from topmix.search.clusters import ClusterProblem, Knows
 
@@ -54,6 +59,30 @@ class Grouped(NamedTuple):
 
     X: Any
     groups: Any
+
+
+def texts_of_groups(corpus: Corpus, texts: list[str] | None) -> list[str] | None:
+    """A text for each document: where there is one for each row of a group, all of these."""
+    data = corpus.vectors
+    if texts is None or not isinstance(data, GroupedRows) or len(texts) == len(data):
+        return texts
+    order = range(len(texts)) if data.order is None else data.order.tolist()
+    return [" ".join(texts[n] for n in order[a:b]) for a, b in pairwise(data.starts.tolist())]
+
+
+def of_groups(X: object, column: str | Iterable[object], corpus: Corpus) -> list[Any]:
+    """One value for each group, of values of groups or of rows."""
+    values, data = column_of(X, column), corpus.vectors
+    assert isinstance(data, GroupedRows)
+    if len(values) == len(data) or len(values) != len(data.rows):
+        return values  # whose number the callers check
+    order = np.arange(len(values)) if data.order is None else data.order
+    found = [values[order[a]] if b > a else None for a, b in pairwise(data.starts.tolist())]
+    for g, (a, b) in enumerate(pairwise(data.starts.tolist())):
+        if any(values[n] != found[g] and values[n] == values[n] for n in order[a:b]):
+            name = g if corpus.names is None else repr(corpus.names[g])
+            raise ValueError(f"the rows of group {name} have several values: pass one for each group")
+    return found
 
 
 class AdmixtureEstimator(VectorMixture):
@@ -77,9 +106,11 @@ class AdmixtureEstimator(VectorMixture):
 
         `groups` has the group of each row: numbers or names, in any order, or the name of a column of a DataFrame or of
         the Parquet file at the path X. Or X is a list of arrays, one for each group. Without either each row is a group
-        of its own. `texts` has one text for each group, in the order of `transform`, whose words describe the clusters:
-        see `VonMisesFisherMixture.fit`.
+        of its own. `texts` has one text for each row, or one for each group in the order of `transform`. Their words
+        describe the clusters: see `VonMisesFisherMixture.fit`.
         """
+        if isinstance(X, Corpus) and X.vectors is not None and texts is None:  # texts were read before
+            return self._fit_as(Grouped(X, groups), None, How(), sample_weight, (X, How()) if X.n_tokens else None)
         of_groups = None if texts is None else (texts, How(text, vectorizer))
         return self._fit_as(Grouped(X, groups), None, How(), sample_weight, of_groups)
 
@@ -132,8 +163,19 @@ class AdmixtureEstimator(VectorMixture):
     def _labels(self, data: Corpus | Rows) -> np.ndarray:
         return self.predict(data)
 
-    def _shares(self, data: Corpus | Rows) -> sp.csr_array:
+    def _shares(self, data: Corpus | Rows, n_texts: int) -> sp.csr_array:
+        """Words belong to the cluster of their row, or to the clusters of their group."""
+        assert isinstance(data, GroupedRows)
+        if n_texts != len(data):
+            return sp.csr_array(self.predict_proba(data, sparse_output=True))
         return sp.csr_array(self.transform(data))
+
+    def _check_texts(self, n: int, data: Corpus | Rows) -> None:
+        assert isinstance(data, GroupedRows)
+        if n not in (len(data), len(data.rows)):
+            raise ValueError(
+                f"there are {n} texts for {len(data.rows)} rows in {len(data)} groups: pass one for each row or group"
+            )
 
     def _rows(self, X: object) -> Corpus | Rows:
         raise ValueError(
@@ -181,12 +223,14 @@ class AdmixtureEstimator(VectorMixture):
 
     def _data(self, X: object, how: How, known: Reading | None) -> tuple[GroupedRows, Reading]:
         given, groups = X if isinstance(X, Grouped) else Grouped(X, None)
+        if isinstance(given, Corpus) and given.vectors is not None:
+            given = given.vectors
         if isinstance(given, GroupedRows) and known is not None:  # which was read before
             return given, known
         if isinstance(given, GroupedRows):
             rows, reading = self._read_data(given.rows, how, known)
             assert isinstance(rows, Rows)
-            return GroupedRows(rows, given.starts, given.order), reading
+            return GroupedRows(rows, given.starts, given.order, given.names), reading
         given, groups, starts = split_groups(given, groups)
         rows, reading = self._read_data(given, how, known)
         assert isinstance(rows, Rows)
@@ -282,7 +326,144 @@ class AdmixtureEstimator(VectorMixture):
         f = self._found()
         data, _ = self._data(X, of_rows, f.reading)
         corpus, reading = self._read_texts(texts, how, data, f)
-        return ClusterWords.of(self._shares(data), corpus, reading)
+        return ClusterWords.of(self._shares(data, corpus.n_docs), corpus, reading)
+
+    # Tables of groups, which are documents
+
+    def counts(self, X: object, groups: object = None, texts: object = None) -> Corpus:  # type: ignore[override]
+        """Groups as documents: a Corpus in the words of the model, with the rows of each group, and their names.
+        `texts` has one for each row, or for each group."""
+        if isinstance(X, Corpus) and X.vectors is not None:
+            return X
+        f = self._found()
+        with use_threads(self._threads()):
+            data, _ = self._data(Grouped(X, groups), How(), f.reading)
+            if texts is None:
+                V = 1 if f.texts is None else f.texts.reading.n_features
+                none = np.zeros(0, np.int32), np.zeros(0, np.float32)
+                corpus = Corpus.trusted(np.zeros(len(data) + 1, np.int64), *none, V)
+            elif f.texts is None:
+                raise ValueError(NO_WORDS)
+            else:
+                corpus = read_known(texts, f.texts.reading, owner=type(self).__name__, engine=self._engine())
+                self._check_texts(corpus.n_docs, data)
+        if corpus.n_docs != len(data):
+            corpus = Corpus.from_scipy(data.summed(corpus.to_scipy()), corpus.vocabulary)
+        return corpus.with_vectors(data).named(None if data.names is None else [str(name) for name in data.names])
+
+    def split_topic(self, X: object, topic: int, **settings: object) -> Self:
+        """Refused: a Dirichlet process divides clusters where the bound says so."""
+        raise ValueError(
+            f"clusters of a {type(self).__name__} are not split by hand: weight_concentration_prior_type="
+            "'dirichlet_process' divides them where that makes the bound higher"
+        )
+
+    def suggest_merges(
+        self,
+        X: object,
+        groups: object = None,
+        *,
+        n_pairs: int = 10,
+        max_docs: int = 2000,
+        random_state: int = 0,
+    ) -> DataFrame:
+        """The pairs of clusters with the nearest words, and what merging each alone would do to the log likelihood of
+        the rows of a group: see `LDA.suggest_merges`."""
+        corpus = self.counts(X, groups)
+        return super().suggest_merges(corpus, n_pairs=n_pairs, max_docs=max_docs, random_state=random_state)
+
+    @where_words
+    def topic_info(
+        self,
+        X: object = None,
+        groups: object = None,
+        *,
+        texts: object = None,
+        n_words: int = 10,
+        relevance: float = RELEVANCE,
+    ) -> DataFrame:
+        """A table of the clusters, as of a mixture of vectors. Documents are groups: the best ones of a cluster have
+        most of it."""
+        given = X if X is None else self.counts(X, groups, texts)
+        return super().topic_info(given, n_words=n_words, relevance=relevance)
+
+    def representative_documents(
+        self, X: object, groups: object = None, *, texts: object = None, n: int = 5
+    ) -> DataFrame:
+        """A table of the groups that have most of each cluster, as `LDA.representative_documents`. Short groups come
+        after long ones: a share counts as rows of the cluster over the rows of the group plus 20."""
+        corpus = self.counts(X, groups, texts)
+        kept = None
+        if isinstance(texts, Iterable) and not isinstance(texts, str):
+            kept = texts_of_groups(corpus, [str(one) for one in plain(texts)])
+        return self._examples(corpus, kept, n)
+
+    def document_info(
+        self,
+        X: object,
+        groups: object = None,
+        *,
+        n_topics: int = 3,
+        min_weight: float = 0.0,
+        min_density: float | None = None,
+    ) -> DataFrame:
+        """A table of groups: name, main cluster, its name and its share `weight`, the entropy of the shares, the
+        largest ones, the rows of the group, and `density`, the mean log likelihood of its rows. The cluster is -1 where
+        its share is less than `min_weight`, or the density less than `min_density`."""
+        n, least = whole_number(n_topics, "n_topics"), number_from(min_weight, "min_weight", 0.0, 1.0)
+        below = -np.inf if min_density is None else any_number(min_density, "min_density")
+        corpus = self.counts(X, groups)
+        data = corpus.vectors
+        assert isinstance(data, GroupedRows)
+        scores = np.concatenate([a.likelihood for a in self._by_groups(data, want_likelihood=True)])  # group by group
+        density = sums_between(scores, data.starts) / np.maximum(data.lengths(), 1.0)
+        columns = document_info(
+            self._solved(), [corpus], self._solver(), n_topics=n, min_weight=least, kept=density >= below
+        )
+        renamed = {"rows" if name == "tokens" else name: values for name, values in columns.items()}
+        return self._frame(renamed | {"density": density})
+
+    def topics_over_time(
+        self,
+        X: object,
+        column: str | Iterable[object],
+        groups: object = None,
+        *,
+        freq: str = "month",
+        level: float = 0.95,
+        random_state: int = 0,
+    ) -> DataFrame:
+        """As `LDA.topics_over_time`. `column` has a date for each row or for each group."""
+        corpus = self.counts(X, groups)
+        given = of_groups(X, column, corpus)
+        return super().topics_over_time(corpus, given, freq=freq, level=level, random_state=random_state)
+
+    def topics_by(
+        self,
+        X: object,
+        column: str | Iterable[object],
+        groups: object = None,
+        *,
+        level: float = 0.95,
+        random_state: int = 0,
+    ) -> DataFrame:
+        """As `LDA.topics_by`. `column` has a value for each row or for each group."""
+        corpus = self.counts(X, groups)
+        return super().topics_by(corpus, of_groups(X, column, corpus), level=level, random_state=random_state)
+
+    def words_by(
+        self,
+        X: object,
+        column: str | Iterable[object],
+        topic: int,
+        groups: object = None,
+        *,
+        texts: object = None,
+        n_words: int = 10,
+    ) -> DataFrame:
+        """As `LDA.words_by`. `column` has a value for each row or for each group."""
+        corpus = self.counts(X, groups, texts)
+        return super().words_by(corpus, of_groups(X, column, corpus), topic, n_words=n_words)
 
     def _is_process(self) -> bool:
         """Whether groups have a hierarchical Dirichlet process."""
@@ -323,8 +504,6 @@ class AdmixtureEstimator(VectorMixture):
         learner: Learner = self._component("learner")
         if learner.travels:
             raise ValueError(f"{type(self).__name__} cannot be learned with learner='asynchronous': use 'memoized'")
-        if isinstance(self._engine(), Cuda):
-            raise ValueError(f"{type(self).__name__} has no kernels for engine='cuda': use 'threads' or 'ray'")
         return super()._learner(data)
 
     def _local_step(self, K: int) -> LocalStep:
@@ -341,11 +520,7 @@ class AdmixtureEstimator(VectorMixture):
         """What `pick` takes of the rows, in the order of X."""
         data, _ = self._data(X, How(), self._found().reading)
         found = np.concatenate([pick(a) for a in self._by_groups(data, want_likelihood=want_likelihood, weight=weight)])
-        if data.order is None:
-            return found
-        back = np.empty_like(found)
-        back[data.order] = found
-        return back
+        return found if data.order is None else np.asarray(found[np.argsort(data.order, kind="stable")])
 
     def _by_groups(
         self,
@@ -355,23 +530,13 @@ class AdmixtureEstimator(VectorMixture):
         want_likelihood: bool = False,
         weight: np.ndarray | None = None,
     ) -> Iterator[AssignedGroups]:
-        """Groups under the fitted clusters, a shard at a time, by the engine's workers."""
-        f, threads = self._found(), self._threads()
-        with use_threads(threads):
-            data, _ = self._data(X, How(), f.reading)
-        L = count_of_active(self.n_active, f.model.n_components)
-        step = AssignGroupsStep(self._likelihood, L, keep_clusters, want_likelihood)
-        shards = Shards(data, in_order(data), weight)
-        workers: Workers = self._engine().open(shards, step, threads)
-        try:
-            results = workers.run(f.model.tables, range(len(shards)))
-            for _ in range(len(shards)):
-                with use_threads(threads):
-                    _, found, _ = next(results)
-                refuse_too_far(found.likelihood, 0)
-                yield found
-        finally:
-            workers.close()
+        """Groups under the fitted clusters, a shard at a time."""
+        solver = self._solver()
+        with use_threads(solver.threads):
+            data, _ = self._data(X, How(), self._found().reading)
+        return assigned_groups(
+            self._found(), data, solver, keep_clusters=keep_clusters, want_likelihood=want_likelihood, weight=weight
+        )
 
     def _write(self, fitted: FittedMixture, out: Writer) -> None:
         model = fitted.model
@@ -418,8 +583,8 @@ class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):
     learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
         How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each batch
         of groups, gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate.
-    engine : {"threads", "serial", "ray"} or an object of topmix.engines
-        Who runs the kernels. The results are the same for any engine.
+    engine : {"threads", "serial", "ray", "cuda"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine; those of "cuda", a GPU, within rounding.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
         The prior on the proportions of groups: a Dirichlet, or a hierarchical Dirichlet process, as in HDP. With the
         latter memoized fits find the number of clusters: they are merged, divided and deleted while the bound rises.
@@ -484,7 +649,7 @@ class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):
     Notes
     -----
     A group is never divided, and its rows are in memory at once; data mapped from a file is read a few groups at a
-    time. GPUs and asynchronous learning are for mixtures alone.
+    time. Asynchronous learning is for mixtures alone.
 
     Examples
     --------
@@ -579,8 +744,8 @@ class VonMisesFisherAdmixture(AdmixtureEstimator, VonMisesFisherMixture):
     learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
         How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each batch
         of groups, gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate.
-    engine : {"threads", "serial", "ray"} or an object of topmix.engines
-        Who runs the kernels. The results are the same for any engine.
+    engine : {"threads", "serial", "ray", "cuda"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine; those of "cuda", a GPU, within rounding.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
         The prior on the proportions of groups: a Dirichlet, or a hierarchical Dirichlet process, as in HDP. With the
         latter memoized fits find the number of clusters: they are merged, divided and deleted while the bound rises.
@@ -644,7 +809,7 @@ class VonMisesFisherAdmixture(AdmixtureEstimator, VonMisesFisherMixture):
     Notes
     -----
     A group is never divided, and its rows are in memory at once; data mapped from a file is read a few groups at a
-    time. GPUs and asynchronous learning are for mixtures alone.
+    time. Asynchronous learning is for mixtures alone.
 
     Examples
     --------

@@ -196,14 +196,14 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
         corpus, read_so = documents
         if corpus.n_tokens == 0:  # vectors alone
             return f if before is None else replace(f, texts=before.texts)
-        return replace(f, texts=ClusterWords.of(self._with(f)._shares(data), corpus, read_so))
+        return replace(f, texts=ClusterWords.of(self._with(f)._shares(data, corpus.n_docs), corpus, read_so))
 
     def _labels(self, data: Corpus | Rows) -> np.ndarray:
         """The cluster of each row of the fit."""
         return np.concatenate([a.cluster[:, 0] for a in assigned(self._found(), data, self._solver(), 1)])
 
-    def _shares(self, data: Corpus | Rows) -> sp.csr_array:
-        """[documents, K] what clusters have of each document of the fit."""
+    def _shares(self, data: Corpus | Rows, n_texts: int) -> sp.csr_array:
+        """[texts, K] what clusters have of each text of the fit."""
         f, solver = self._found(), self._solver()
         return sp.vstack(
             [probabilities(a, f.n_topics) for a in assigned(f, data, solver, solver.n_active)], format="csr"
@@ -214,9 +214,12 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
     ) -> tuple[Corpus, Reading]:
         known = None if before is None or before.texts is None else before.texts.reading
         corpus, reading = read(texts, how, known, owner=type(self).__name__, engine=self._engine())
-        if corpus.n_docs != len(data):
-            raise ValueError(f"there are {corpus.n_docs} texts for {len(data)} rows of X: pass one each")
+        self._check_texts(corpus.n_docs, data)
         return corpus, reading
+
+    def _check_texts(self, n: int, data: Corpus | Rows) -> None:
+        if n != len(data):
+            raise ValueError(f"there are {n} texts for {len(data)} rows of X: pass one each")
 
     def partial_fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """One stochastic step on these rows. The first call also decides where clusters start and, where they are read

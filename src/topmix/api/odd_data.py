@@ -16,6 +16,7 @@ MANY_TOKENS = 20_000_000  # about a second of sampling
 MOST_COPIES = 50  # tokens of an entry, on average, that are sampled one by one
 MOST_DRAWN = 2**24  # tokens of a document: samplers count them in floats, which are whole numbers so far
 LARGEST_SUM = 1e38  # of counts, in floats
+BLOCK = 1 << 20  # entries that are looked at at a time
 LIGHT = 10.0  # tokens: documents that weigh less on average may be proportions or tf-idf, if they are not whole numbers
 
 
@@ -74,7 +75,8 @@ def check_sums(corpus: Corpus) -> None:
 
 def not_whole(corpus: Corpus) -> np.ndarray:
     """Entries whose counts are not whole numbers of tokens."""
-    return np.flatnonzero(corpus.value != np.floor(corpus.value))
+    blocks = ((begin, corpus.value[begin : begin + BLOCK]) for begin in range(0, corpus.nnz, BLOCK))  # of a mapped file
+    return np.concatenate([np.empty(0, np.intp), *(a + np.flatnonzero(v != np.floor(v)) for a, v in blocks)])
 
 
 def can_be_drawn(corpus: Corpus) -> bool:

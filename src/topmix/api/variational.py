@@ -57,7 +57,7 @@ from topmix.parameters.checks import (
     whole_number,
     whole_number_or_none,
 )
-from topmix.priors import ByGroup, Covariates, Design, OverTime
+from topmix.priors import ByGroup, Covariates, Design, OverTime, beside
 from topmix.read import How, Reading, read, read_growing, refuse_iterator
 from topmix.stats import TopicStats
 
@@ -249,6 +249,12 @@ class VariationalTopics(TopicEstimator):
             model, versions, converged = learn_versions(apart, model, clock, report, len(history))
         return Outcome(model, history, converged, found.n_updates + len(history) - len(found.history)), versions
 
+    def _beside(self, source: object, n_docs: int) -> dict[str, np.ndarray]:
+        """The columns that the priors of documents depend on."""
+        covariates, versions = self._covariates(), self._versions()
+        names = [] if covariates is None else covariates.columns
+        return beside(source, names if versions is None else [*names, versions.column], n_docs)
+
     def _with_covariates(
         self, corpus: Corpus, reading: Reading, source: object, is_given: bool
     ) -> tuple[Corpus, Reading]:
@@ -389,13 +395,12 @@ class VariationalTopics(TopicEstimator):
 
     def _sweeps(self, corpus: Corpus, learner: Learner, inference: Inference) -> tuple[int, int]:
         """Sampling sweeps, and passes in all: no sweeps where topics were given, passes or documents are few, or counts
-        cannot be sampled; nor on a device, with priors of single documents."""
+        cannot be sampled."""
         max_iter = whole_number_or_none(self.max_iter, "max_iter", least=0)
         sweeps, most = inference.sweeps, np.inf if max_iter is None else max_iter - FIRST_PASSES - LAST_PASSES
         if (
             not (isinstance(self.init, str) and self._engine().samples and learner.samples)
             or self._is_warm()
-            or (self._covariates() is not None and self._engine().on_device)
             or corpus.n_docs < FEWEST_DOCUMENTS * self.n_components
             or corpus.n_tokens > MOST_COPIES * corpus.nnz
             or not can_be_drawn(corpus)

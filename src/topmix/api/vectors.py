@@ -88,14 +88,14 @@ class VectorMixture(MixtureEstimator):
         At the default `relevance` words have the order of class-based tf-idf, as in BERTopic: frequent in the cluster,
         and rare in others; relevance=1 is frequency alone. Documents need X, and coherence X and its `texts`.
         """
-        given = X if X is None else self.counts(X, texts)
+        given = X if X is None else self.counts(X, texts=texts)
         return super().topic_info(given, n_words=n_words, relevance=relevance)
 
     def representative_documents(self, X: object, *, texts: object = None, n: int = 5) -> DataFrame:
         """A table of the documents that are most typical of each cluster, n of each, best first: topic, name, document,
         weight, its probability of the cluster, and its text where `texts` is a list of texts. A document is the more
         typical the higher its density in the cluster is."""
-        corpus = self.counts(X, texts)
+        corpus = self.counts(X, texts=texts)
         kept = (
             [str(one) for one in plain(texts)] if isinstance(texts, Iterable) and not isinstance(texts, str) else None
         )
@@ -106,7 +106,7 @@ class VectorMixture(MixtureEstimator):
     ) -> DataFrame:
         """The words of one cluster that a group of documents uses more than the other groups do: see `LDA.words_by`.
         Rows of X need their `texts`."""
-        return super().words_by(self.counts(X, texts), column, topic, n_words=n_words)
+        return super().words_by(self.counts(X, texts=texts), column, topic, n_words=n_words)
 
     def split_topic(
         self, X: object, topic: int, *, texts: object = None, max_docs: int = 20_000, random_state: int = 0
@@ -114,7 +114,7 @@ class VectorMixture(MixtureEstimator):
         """Makes two clusters of one: a mixture of two is fitted to the rows of X that are in it, at most `max_docs` of
         them. The cluster keeps its place and its name, and the second is the last. With `texts` each gets its own
         words; without, both have those of the whole."""
-        f, corpus = self._found(), self.counts(X, texts)
+        f, corpus = self._found(), self.counts(X, texts=texts)
         k, seed = checked_topic(f, topic), whole_number(random_state, "random_state", least=0)
         mine = np.flatnonzero(self.predict(corpus) == k)
         if len(mine) > whole_number(max_docs, "max_docs"):

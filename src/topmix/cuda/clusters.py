@@ -73,9 +73,9 @@ class DeviceRows:
         return self._scatter[1]
 
     def squared_norms(self, z: DeviceArray, root: np.ndarray) -> np.ndarray:
-        """[rows] |z root|^2, of rows on the device."""
+        """[n] |z root|^2, of rows z [n, D] on the device."""
         step = max(1, AT_ONCE // max(1, self.D))
-        parts = [self.device.get(z[begin : begin + step]) @ root for begin in range(0, self.n_rows, step)]
+        parts = [self.device.get(z[begin : begin + step]) @ root for begin in range(0, len(z), step)]
         return np.concatenate([np.square(part).sum(axis=1) for part in parts] or [np.zeros(0)])
 
     def _pieces(self, dtype: np.dtype, origin: np.ndarray | None, A: np.ndarray | None) -> Iterator[np.ndarray]:

@@ -137,15 +137,20 @@ class Top:
         self.cluster = device.empty((n, L), np.int32) if keep and L < K else None
         self.r = device.empty((n, L), dtype) if keep else None
         self.entropy, self.likelihood = device.empty(n, np.float64), device.empty(n, np.float64)
-        self.C = -(-K // 32) | 1  # scores of a lane
-        row = 32 * self.C * dtype.itemsize
-        self.warps = min(8, (device.shared_per_block - 1024) // row)
-        if self.warps == 0:
+        self.C, self.warps, self.shared = self.room(device, K, dtype)
+
+    @staticmethod
+    def room(device: Device, K: int, dtype: np.dtype) -> tuple[int, int, int]:
+        """Scores of a lane, warps of a block, and the bytes that these share."""
+        of_lane = -(-K // 32) | 1
+        row = 32 * of_lane * dtype.itemsize
+        warps = min(8, (device.shared_per_block - 1024) // row)
+        if warps == 0:
             most = (device.shared_per_block - 1024) // (32 * dtype.itemsize) * 32
             raise ValueError(
                 f"engine='cuda' has at most about {most} clusters in {dtype}, not {K}: use engine='threads'"
             )
-        self.shared = self.warps * row
+        return of_lane, warps, warps * row
 
     def __call__(self, kernel: str, n: int, constant: DeviceArray, given: Given) -> None:
         """The first n rows from now on are those that `given` describes."""

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topmix.allocations.document_prior import DocumentPrior, DocumentSums
+from topmix.allocations.document_prior import DocumentSums
 from topmix.cuda.arrays import DeviceArray
 from topmix.cuda.device import Device, Given
+from topmix.cuda.own_priors import DeviceOwnPriors
 from topmix.cuda.parking import Held
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.solve import SUMS, document_sums
@@ -146,11 +147,11 @@ def sample(
     unit: float,
     z: Held | None,
     docs: DeviceDocs | None,
+    own: DeviceOwnPriors | None = None,
 ) -> Sampled:
     """As local/sample.py: each token again, given all others; or, where tokens have no topics z yet, given those of
-    their documents."""
+    their documents. `own` are priors of the documents, where each has its own."""
     prior, words, tokens = tables.prior, tables.words, shard.tokens
-    assert isinstance(prior, DocumentPrior)
     n_words, K = words.table.shape
     blocks, most = -(-K // PRIOR_BLOCK), shard.most_sampled(K)
     per_processor, shared = warps_that_sample(device, most)
@@ -158,7 +159,8 @@ def sample(
     found = DeviceDocs.empty(device, host_places, places)
     drawn = device.empty(int(tokens.lengths.sum()), np.uint16)
     sums, taken = device.zeros(SUMS + 3 * K, np.int64), device.zeros(1, np.int32)
-    weights = prior.alpha * (sampling.concentration / prior.alpha.sum())
+    scale = 1.0 if sampling.concentration is None else sampling.concentration / prior.alpha.sum()
+    weights = prior.alpha * scale
     given: Given = {
         "first": tokens.first,
         "word": tokens.word,
@@ -189,7 +191,9 @@ def sample(
         "K": K,
         "most": most,
         "blocks": blocks,
-        "learns_alpha": int(prior.learned),
+        "learns_alpha": int(prior.learned and own is None),
+        "own_scale": float(scale),
+        **({} if own is None else own.solved),
     }
     if z is None and docs is not None:
         given |= docs.as_last()

@@ -136,6 +136,13 @@ class DeviceShard:
         """Documents, longest first."""
         return self.device.array(self.order)
 
+    @cached_property
+    def design_there(self) -> Given:
+        """What the priors of single documents depend on."""
+        assert self.design is not None
+        x, row = self.device.array(self.design.x, np.float64), self.device.array(self.design.row, np.int32)
+        return {"x": x, "row": row, "lengths": self.device.array(self.lengths, np.float64)}
+
     @property
     def tokens(self) -> DeviceTokenList:
         """Tokens one by one, for sampling: an entry stands for as many as its count, which lie together."""

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topmix.allocations.document_prior import DocumentSums
-from topmix.allocations.own_priors import OwnPriors
 from topmix.cuda.arrays import DeviceArray
 from topmix.cuda.device import Device
+from topmix.cuda.own_priors import DeviceOwnPriors
 from topmix.cuda.plan import Extra, plan_of
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.words import DeviceWordStats
@@ -54,8 +54,10 @@ def solve(
     last: DeviceDocs | None = None,
     want_words: bool = True,
     want_bound: bool = False,
+    own: DeviceOwnPriors | None = None,
 ) -> Solved:
-    """As local/solve.py: documents start from their words, or from `start`; `last` is discounted."""
+    """As local/solve.py: documents start from their words, or from `start`; `last` is discounted; `own` are their
+    priors, where each has its own."""
     check_options(tables)
     prior, options = tables.prior, tables.document_options
     table, log_scale = _on_device(device, tables.words.table), _on_device(device, tables.words.log_scale)
@@ -87,11 +89,11 @@ def solve(
         "unit": unit,
         "variational": int(tables.posterior == "variational"),
         "starts_cold": int(start is None),
-        "learns_alpha": int(prior.learned),
+        "learns_alpha": int(prior.learned and own is None),
         "wants_bound": int(want_bound),
     }
-    if isinstance(own := prior.of(shard.design), OwnPriors):
-        given |= {"own_alpha": device.array(own.rows, np.float32), "own_row": device.array(own.design.row, np.int32)}
+    if own is not None:
+        given |= own.solved
     if start is None:
         given |= first_selection(device, table, L)
     if last is not None:

@@ -18,24 +18,29 @@ TOGETHER = (
     ("cvb0.cu",),
     ("scvb0.cu",),
     ("sample.cu",),
+    ("own.cu",),
     ("merged.cu",),
     ("gibbs.cu",),
     ("predict.cu",),
     ("together.cu",),
     ("features.cu", "top.cu", "segments.cu", "moments.cu", "gaussian.cu"),
     ("row_words.cu",),
+    ("groups.cu",),
 )
 PROGRAMS = tuple(name for names in TOGETHER for name in names)
 STRUCTS = {  # the file that each is in
     **dict.fromkeys(
         (
             *("SolveArgs", "TableArgs", "MemoArgs", "MergeArgs", "SampleArgs", "TokenArgs", "GibbsArgs"),
-            *("PredictArgs", "TogetherArgs", "GatherArgs"),
+            *("PredictArgs", "TogetherArgs", "GatherArgs", "OwnArgs"),
         ),
         "arguments.hpp",
     ),
     **dict.fromkeys(
-        ("FeatureArgs", "WeightArgs", "TopArgs", "SegmentArgs", "MomentArgs", "AddArgs", "GaussianArgs", "RowWordArgs"),
+        (
+            *("FeatureArgs", "WeightArgs", "TopArgs", "GroupArgs", "SegmentArgs", "MomentArgs", "AddArgs"),
+            *("GaussianArgs", "RowWordArgs"),
+        ),
         "mixture_arguments.hpp",
     ),
     "DocumentOptions": "document_options.hpp",

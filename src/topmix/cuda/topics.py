@@ -14,9 +14,9 @@ import numpy as np
 from topmix.allocations.covariate_prior import CovariatePrior
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.label_prior import LabelPrior
-from topmix.allocations.own_priors import OwnPriors
 from topmix.allocations.stick_prior import StickPrior
 from topmix.cuda.device import Device, Given
+from topmix.cuda.own_priors import DeviceOwnPriors
 from topmix.cuda.parking import Held
 from topmix.cuda.sampling import sample
 from topmix.cuda.shard import CorpusOnDevice, DeviceDocs, DeviceShard
@@ -88,16 +88,16 @@ class TopicBackend:
             return replace(stats, S=DeviceWordStats.of(shard, stats.S))
         return replace(stats, S=DeviceTokenStats.of(shard, stats.S)) if isinstance(stats.S, TokenStats) else stats
 
-    def stats(self, shard: DeviceShard, tables: TopicTables, found: Solved) -> TopicStats:
-        """On the device, or on the host where the number of topics may change: moves read and edit statistics. What
-        documents with covariates say about their priors is summed up on the host, from their topics."""
-        prior = tables.prior.of(shard.design)
+    def stats(self, shard: DeviceShard, tables: TopicTables, found: Solved, own: DeviceOwnPriors | None) -> TopicStats:
+        """On the device, or on the host where the number of topics may change: moves read and edit statistics."""
+        if own is not None:
+            return own.stats(found.words, found.docs, found.entropy)
+        prior: Any = tables.prior.of(shard.design)
         if isinstance(prior, DocumentPrior):
             return prior.stats(found.words, found.sums, found.entropy)
-        words: Any = found.words
-        if words is not None and not isinstance(prior, OwnPriors):
-            words = words.on_host(self.unit)
-        return prior.summarise(words, found.docs.on_host(), shard.lengths, found.entropy)
+        words: Any = None if found.words is None else found.words.on_host(self.unit)
+        summarised: TopicStats = prior.summarise(words, found.docs.on_host(), shard.lengths, found.entropy)
+        return summarised
 
 
 @dataclass(frozen=True)
@@ -106,20 +106,24 @@ class CudaTopicStep(TopicBackend):
 
     def __call__(self, shard: DeviceShard, tables: TopicTables, memory: DeviceVisit | None) -> StepResult:
         times, last, z = memory or DeviceVisit(0)
+        own = DeviceOwnPriors.of(shard, tables.prior)
         if (sampling := tables.document_options.sampling) is not None:
-            sampled = sample(self.device, shard, tables, sampling, self.unit, z, last)
-            stats = tables.prior.stats(sampled.words, sampled.sums, 0.0)  # type: ignore[union-attr]
+            sampled = sample(self.device, shard, tables, sampling, self.unit, z, last, own)
+            if own is not None:
+                stats = own.stats(sampled.words, sampled.docs, 0.0)
+            else:
+                stats = tables.prior.stats(sampled.words, sampled.sums, 0.0)  # type: ignore[union-attr]
             drawn = DeviceVisit(0, sampled.docs, sampled.words.z)
             return StepResult(stats, drawn, {"moved": float(sampled.moved)})
         start = None if self.step.is_cold(times) else last
         discounts = tables.document_options.own_discount > 0
-        found = solve(self.device, shard, tables, self.unit, start=start, last=last if discounts else None)
+        found = solve(self.device, shard, tables, self.unit, start=start, last=last if discounts else None, own=own)
         info: Info = dict(zip(EFFORT, map(float, (found.iterations, found.restarts, found.accepted))))
         if tables.partner is not None and found.words is not None:
             info["merge_entropy"] = found.words.merged_entropy(tables.partner, self.unit)
         is_needed = discounts or not self.step.is_cold(times + 1)
         docs = found.docs if is_needed else None
-        return StepResult(self.stats(shard, tables, found), DeviceVisit(times + 1, docs), info)
+        return StepResult(self.stats(shard, tables, found, own), DeviceVisit(times + 1, docs), info)
 
 
 @dataclass(frozen=True)
@@ -128,11 +132,12 @@ class CudaFoldIn(TopicBackend):
 
     def __call__(self, shard: DeviceShard, tables: TopicTables, memory: object) -> StepResult:
         want_bound = self.step.want_bound
-        found = solve(self.device, shard, tables, self.unit, want_words=False, want_bound=want_bound)
+        own = DeviceOwnPriors.of(shard, tables.prior)
+        found = solve(self.device, shard, tables, self.unit, want_words=False, want_bound=want_bound, own=own)
         if not want_bound:
             return StepResult(FoldedIn(found.docs.on_host(), float("nan")))
-        prior = tables.prior.of(shard.design)
-        bound = found.bound + found.entropy + prior.documents(self.stats(shard, tables, found))  # Eq. (3.13)
+        prior = tables.prior.of(shard.design) if own is None else tables.prior
+        bound = found.bound + found.entropy + prior.documents(self.stats(shard, tables, found, own))  # Eq. (3.13)
         return StepResult(FoldedIn(found.docs.on_host(), bound))
 
 

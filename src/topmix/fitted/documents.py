@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from topmix import _core
 from topmix.chains.hard_topics import HardTopics, place
 from topmix.data.corpus import Corpus
-from topmix.data.rows import Rows
+from topmix.data.rows import GroupedRows, Rows
 from topmix.data.shard import Shards, in_order, row_sums
 from topmix.engines import Engine
 from topmix.fitted.mixture import FittedMixture
@@ -21,6 +21,8 @@ from topmix.fitted.topics import Fitted, FittedTopics, HardModel
 from topmix.likelihoods.word_versions import WordVersions
 from topmix.local.assign import Assigned, AssignStep
 from topmix.local.fold_in import FoldedIn, FoldIn
+from topmix.local.groups import AssignedGroups, AssignGroupsStep
+from topmix.models.admixture import Admixture
 from topmix.models.topics import TopicModel
 from topmix.numerics.threads import use_threads
 
@@ -72,6 +74,9 @@ def proportions(
 def score(f: FittedTopics | FittedMixture, corpus: Corpus, solver: Solver) -> float:
     """A lower bound on the log likelihood of documents given the topics; of hard topics, minus their objective."""
     if isinstance(f, FittedMixture):
+        if isinstance(corpus.vectors, GroupedRows):
+            scored = assigned_groups(f, corpus.vectors, solver, keep_clusters=False, want_likelihood=True)
+            return float(sum(a.likelihood.sum() for a in scored))
         rows = corpus if corpus.vectors is None else corpus.vectors
         return float(sum(a.likelihood.sum() for a in assigned(f, rows, solver, f.n_topics, keep_clusters=False)))
     if isinstance(f.model, HardModel):
@@ -153,6 +158,31 @@ def assigned(
         workers.close()
 
 
+def assigned_groups(
+    f: FittedMixture,
+    data: GroupedRows,
+    solver: Solver,
+    *,
+    keep_clusters: bool = True,
+    want_likelihood: bool = False,
+    weight: np.ndarray | None = None,
+) -> Iterator[AssignedGroups]:
+    """Groups under the clusters of an admixture, a shard at a time, by the engine's workers."""
+    shards = Shards(data, in_order(data), weight)
+    step = AssignGroupsStep(type(f.model.likelihood), solver.n_active, keep_clusters, want_likelihood)
+    workers = solver.engine.open(shards, step, solver.threads)
+    try:
+        results = workers.run(f.model.tables, range(len(shards)))
+        for _ in range(len(shards)):
+            with use_threads(solver.threads):
+                _, found, _ = next(results)
+            refuse_too_far(found.likelihood, 0)
+            yield found
+        del results  # which has the rows where the workers read them
+    finally:
+        workers.close()
+
+
 def refuse_too_far(likelihood: np.ndarray, first: int) -> None:
     """Rows so far from all clusters that none of them has a likelihood. `first` is the number of the first row."""
     far = np.flatnonzero(~np.isfinite(likelihood))
@@ -183,12 +213,24 @@ def visited(f: Fitted, corpus: Corpus, solver: Solver) -> Visited:
     if isinstance(f, FittedTopics):
         return Visited(sp.csr_array(proportions(f, corpus, solver, sparse=True)), tokens, example_weight(tokens))
     assert isinstance(f, FittedMixture)
+    if isinstance(corpus.vectors, GroupedRows):
+        return _visited_groups(f, corpus.vectors, solver)
     rows = corpus if corpus.vectors is None else corpus.vectors
     parts = [(probabilities(a, f.n_topics), a.likelihood) for a in assigned(f, rows, solver, solver.n_active)]
     shares = sp.csr_array(sp.vstack([part for part, _ in parts]))
     if corpus.vectors is None:
         return Visited(shares, tokens, example_weight(tokens))
     return Visited(shares, tokens, _typical(f, shares, np.concatenate([of_rows for _, of_rows in parts]), solver))
+
+
+def _visited_groups(f: FittedMixture, data: GroupedRows, solver: Solver) -> Visited:
+    """Documents that are groups of vectors: their rows stand for tokens."""
+    assert isinstance(f.model, Admixture)
+    parts = [sp.csr_array(a.N) for a in assigned_groups(f, data, solver, keep_clusters=False)]
+    shares, n, alpha = sp.csr_array(sp.vstack(parts)), data.lengths(), f.model.prior.alpha
+    shares.data += alpha[shares.indices]
+    shares.data /= np.repeat(n + alpha.sum(), np.diff(shares.indptr))
+    return Visited(shares, n, example_weight(n))
 
 
 def example_weight(length: NDArray[np.float64]) -> NDArray[np.float64]:

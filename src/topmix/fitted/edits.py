@@ -22,6 +22,7 @@ from topmix.fitted.tables import checked_topic
 from topmix.fitted.topics import Fitted, FittedTopics
 from topmix.metrics.matching import hellinger
 from topmix.models import edit
+from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
 from topmix.models.topics import TopicModel
 from topmix.parameters.checks import count_of_components
@@ -65,7 +66,8 @@ def suggest_merges(f: F, corpus: Corpus, solver: Solver, n: int) -> Columns:
     nearest = np.argsort(distance, kind="stable")[:n]
 
     def change(j: int, k: int) -> float:
-        size = corpus.n_docs if isinstance(f.model, Mixture) else corpus.n_tokens
+        is_mixture: bool = isinstance(f.model, Mixture | Admixture)
+        size = corpus.n_docs if is_mixture else corpus.n_tokens
         return float(score(_merged(f, [(j, k)]), corpus, solver) - before) / float(size)
 
     pairs = [(int(used[first[i]]), int(used[second[i]]), float(distance[i])) for i in nearest]
@@ -109,9 +111,8 @@ def regrouped(
 ) -> FittedMixture:
     """Other clusters: parts [new, K] is how much they have of each. `born` is as in `Mixture.regrouped`; their words
     are for the caller to give."""
-    assert isinstance(f.model, Mixture)
     texts = None if f.texts is None else f.texts.regrouped(parts)
-    model = f.model.regrouped(parts, *born)
+    model = f.model.regrouped(parts, *born) if isinstance(f.model, Mixture) else f.model.edited(parts)
     places = _moved_places(f, model.n_components, gone, {})
     found = f.reproducibility
     if found is not None:

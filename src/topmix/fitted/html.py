@@ -10,7 +10,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.fitted.names import relevant_words
+from topmix.fitted.names import relevant_words_of
 from topmix.fitted.topics import Fitted
 from topmix.fitted.view import TopicView
 from topmix.metrics.topic_map import map_hues, map_radii
@@ -25,14 +25,16 @@ LONGEST = 24  # letters of a word
 def html_of(f: Fitted, owner: str) -> str:
     """`owner` is the name of the estimator."""
     view = f.view
-    labels = [[word[:LONGEST] for word in words] for words in relevant_words(view, WORDS)]
+    shown = range(view.n_topics) if view.n_topics <= MOST_CIRCLES else view.by_size()[:MOST_ROWS].tolist()
+    is_empty = view.is_empty()
+    labels = {k: [] if is_empty[k] else [word[:LONGEST] for word in relevant_words_of(view, k, WORDS)] for k in shown}
     return (
         f'<div style="display:flex;flex-wrap:wrap;gap:24px;align-items:flex-start">'
         f'<div style="flex:1 1 380px;min-width:0">{_table(f, owner, labels)}</div>{_map(view, labels)}</div>'
     )
 
 
-def _table(f: Fitted, owner: str, labels: list[list[str]]) -> str:
+def _table(f: Fitted, owner: str, labels: dict[int, list[str]]) -> str:
     names, view = f.names, f.view
     order = view.by_size().tolist()
     cell = 'style="text-align:left;padding:2px 10px 2px 0"'
@@ -50,7 +52,7 @@ def _table(f: Fitted, owner: str, labels: list[list[str]]) -> str:
     return f"<p><b>{escape(title)}</b></p><table><tr>{head}</tr>{''.join(rows)}</table>{more}"
 
 
-def _map(view: TopicView, labels: list[list[str]]) -> str:
+def _map(view: TopicView, labels: dict[int, list[str]]) -> str:
     K = view.n_topics
     if not 2 < K <= MOST_CIRCLES:
         return ""

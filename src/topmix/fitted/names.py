@@ -12,6 +12,7 @@ import numpy as np
 from topmix.files.reader import ModelFileError
 from topmix.fitted.view import LEAST_TOKENS, TopicView
 from topmix.likelihoods.topic_words import TopicWords
+from topmix.metrics.counts import top_ids
 from topmix.stats.sparse_counts import blocks
 
 # The weight of a word's probability against its lift, wherever words are shown: docs/evidence.md has what was measured.
@@ -60,11 +61,14 @@ def same_form(a: str, b: str) -> bool:
 def distinct(words: Iterable[str], n: int) -> list[str]:
     """The first n words, without other forms of those before."""
     kept: list[str] = []
+    beginnings: dict[str, list[str]] = {}  # four letters are shared by all forms of a word
     for word in words:
         if len(kept) == n:
             break
-        if not any(same_form(word, other) for other in kept):
+        alike = beginnings.setdefault(word[:4], [])
+        if not any(same_form(word, other) for other in alike):
             kept.append(word)
+            alike.append(word)
     return kept
 
 
@@ -72,6 +76,12 @@ def relevant_words(view: TopicView, n: int, relevance: float = RELEVANCE) -> lis
     """The most relevant words of each topic, without other forms of the same word; none of an empty topic."""
     top = view.top(candidates(n, len(view.words)), relevance)
     return [[] if empty else distinct(view.words_of(ids), n) for ids, empty in zip(top, view.is_empty())]
+
+
+def relevant_words_of(view: TopicView, k: int, n: int, relevance: float = RELEVANCE) -> list[str]:
+    """The same of one topic, which may be empty."""
+    best = top_ids(view.relevance_of(k, relevance)[None], candidates(n, len(view.words)))[0]
+    return distinct(view.words_of(best), n)
 
 
 def relevant_ids(view: TopicView, n: int, relevance: float = RELEVANCE) -> list[list[int]]:

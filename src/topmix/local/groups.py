@@ -6,7 +6,7 @@ at the last visit; rows keep a few candidates, and the group is solved on these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
@@ -16,13 +16,14 @@ import numpy as np
 from topmix import _core
 from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
+from topmix.allocations.stick_prior import StickPrior
 from topmix.data.vectors import GroupShard
 from topmix.likelihoods.likelihood import LEAST_SHARE, Likelihood
 from topmix.local.mixture import rows_at_a_time
-from topmix.local.step import StepResult
+from topmix.local.step import Info, StepResult
 from topmix.models.admixture import AdmixtureTables
 from topmix.numerics.threads import threads
-from topmix.stats import MixtureStats
+from topmix.stats import MixtureStats, TopicStats
 
 LEAST_CANDIDATES = 8  # of a row; and twice as many as are kept
 MOST_COUNTS = 1 << 22  # groups x K of a piece
@@ -36,6 +37,12 @@ class GroupVisit(NamedTuple):
 
     times: int  # visits so far
     groups: DocTopics  # the counts of its groups, without zeros
+
+
+class GroupCounts(NamedTuple):
+    N: np.ndarray  # [groups, K] expected rows of each group in each cluster
+    absent: np.ndarray | None  # [groups, K] log of the probability that a group has no row in a cluster
+    iterations: int
 
 
 class SolvedGroups(NamedTuple):
@@ -54,29 +61,29 @@ class GroupStep:
         self, shard: GroupShard, tables: AdmixtureTables, memory: GroupVisit | None, scratch: _core.TopicScratch
     ) -> StepResult:
         times, last = memory or (0, None)
-        prior, K, rows, docs, present, iterations = tables.prior, len(tables.prior.alpha), [], [], [], 0
-        common = self._common(times) * float(shard.lengths.mean()) if times < self.warm_up else 0.0
-        is_wanted = prior.learned and prior.posterior == "collapsed"
+        K, rows, found = len(tables.prior.alpha), [], []
+        common = self.common(times) * mean_length(shard.lengths)
         for groups, piece in pieces(shard, K, min(self.n_active, K)):
-            absent = np.empty((piece.n_groups, K)) if is_wanted else None
-            N = _counts(last, groups, piece.n_groups, K)
-            found = self.solved(piece, tables, N, absent, common)
-            a, weight = found.assignment, piece.weight
+            absent = np.empty((piece.n_groups, K)) if wants_absent(tables.prior) else None
+            solved = self.solved(piece, tables, counts_of(last, groups, piece.n_groups, K), absent, common)
+            a, weight = solved.assignment, piece.weight
             S = self.likelihood.summarise(piece, a, K)
             H = a.entropy.sum() if weight is None else weight @ a.entropy
-            rows.append(MixtureStats(S, found.N.sum(axis=0), float(H), float(piece.lengths.sum())))
-            docs.append(found.N)
-            if absent is not None:
-                present.append(np.maximum(-np.expm1(absent[found.N > 0]), 1e-12))
-            iterations += found.iterations
-        total, kept = reduce(MixtureStats.add, rows), _sparse(docs)
-        stats = prior.summarise(total, kept, shard.lengths, total.H, np.concatenate(present) if is_wanted else None)
-        return StepResult(stats, GroupVisit(times + 1, kept), {"iterations": float(iterations)})
+            rows.append(MixtureStats(S, solved.N.sum(axis=0), float(H), float(piece.lengths.sum())))
+            found.append(GroupCounts(solved.N, absent, solved.iterations))
+        total = reduce(MixtureStats.add, rows)
+        return StepResult(*of_groups(tables.prior, found, shard.lengths, times, lambda: total))
 
-    def _common(self, times: int) -> float:
+    def common(self, times: int) -> float:
         """Pseudo-rows for each row of a group, which all groups have in common: many at first, none after the warm-up.
         So clusters form as those of a mixture, and groups part by and by."""
+        if times >= self.warm_up:
+            return 0.0
         return min(self.warm_up / times - 1.0, MOST_COMMON) if times else MOST_COMMON
+
+    def n_candidates(self, K: int) -> int:
+        """Of a row."""
+        return min(K, max(2 * min(self.n_active, K), LEAST_CANDIDATES))
 
     def solved(
         self,
@@ -91,8 +98,8 @@ class GroupStep:
         prior, K = tables.prior, N.shape[1]
         L = min(self.n_active, K)
         if common > 0:
-            prior = DocumentPrior(prior.alpha + common * tables.weights, "collapsed")
-        C = min(K, max(2 * L, LEAST_CANDIDATES))
+            prior = with_common(tables, common)
+        C = self.n_candidates(K)
         log_p = prior.log_weights(N)
         log_p -= log_p.max(axis=1, keepdims=True)
         a = self.likelihood.assign(piece, tables.likelihood, log_p, C)
@@ -101,6 +108,39 @@ class GroupStep:
         out = (N, absent, cluster, r, a.entropy)
         n = _core.solve_groups(piece.starts, a.cluster, a.r, piece.weight, prior.alpha, *how, *out)
         return SolvedGroups(a._replace(cluster=cluster, r=r), N, n)
+
+
+def mean_length(lengths: np.ndarray) -> float:
+    """Rows of a group, on average."""
+    return float(lengths.sum()) / max(len(lengths), 1)
+
+
+def wants_absent(prior: DocumentPrior | StickPrior) -> bool:
+    """Whether learning the prior needs the probability that a group has a cluster at all."""
+    return prior.learned and prior.posterior == "collapsed"
+
+
+def with_common(tables: AdmixtureTables, common: float) -> DocumentPrior:
+    """The prior of groups that have so many pseudo-rows in common."""
+    return DocumentPrior(tables.prior.alpha + common * tables.weights, "collapsed")
+
+
+def of_groups(
+    prior: DocumentPrior | StickPrior,
+    found: list[GroupCounts],
+    lengths: np.ndarray,
+    times: int,
+    rows: Callable[[], MixtureStats],
+) -> tuple[TopicStats, GroupVisit, Info]:
+    """What a shard reports: statistics of its groups, then of their rows, which a device may still be busy with."""
+    kept, present = _sparse([each.N for each in found]), None
+    if wants_absent(prior):
+        absent = np.concatenate([each.absent[each.N > 0] for each in found if each.absent is not None])
+        present = np.maximum(-np.expm1(absent), 1e-12)
+    stats = prior.summarise(MixtureStats(None, np.zeros(0), 0.0, 0.0), kept, lengths, 0.0, present)
+    stats.S = rows()
+    stats.H = stats.S.H
+    return stats, GroupVisit(times + 1, kept), {"iterations": float(sum(each.iterations for each in found))}
 
 
 class AssignedGroups(NamedTuple):
@@ -126,10 +166,8 @@ class AssignGroupsStep:
         step, kept = GroupStep(self.likelihood, self.n_active), slice(None) if self.keep_clusters else slice(0)
         for _, piece in pieces(shard, K, K if self.want_likelihood else self.n_active):
             N = np.zeros((piece.n_groups, K))
-            variational = tables.prior.posterior == "variational"  # a small prior would keep clusters out of new groups
-            common = MOST_COMMON * float(piece.lengths.mean()) if variational else 0.0
-            for scan in range(SCANS if self.n_active < K or variational else 1):
-                a = step.solved(piece, tables, N, common=0.0 if scan else common).assignment
+            for common in self.scans(tables.prior):
+                a = step.solved(piece, tables, N, common=common * mean_length(piece.lengths)).assignment
             likelihood = np.zeros(0)
             if self.want_likelihood:
                 log_p = np.log(tables.prior.mean(N))
@@ -137,12 +175,18 @@ class AssignGroupsStep:
             parts.append(AssignedGroups(a.cluster[kept], a.r[kept], likelihood, N))
         return StepResult(AssignedGroups(*(np.concatenate(field) for field in zip(*parts))))
 
+    def scans(self, prior: DocumentPrior | StickPrior) -> list[float]:
+        """Pseudo-rows in common, for each row of a new group, at each scan of its rows: a small prior would keep
+        clusters out of it."""
+        first = MOST_COMMON if prior.posterior == "variational" else 0.0
+        return [first, *[0.0] * (SCANS - 1)] if first or self.n_active < len(prior.alpha) else [first]
+
 
 def pieces(shard: GroupShard, K: int, L: int) -> Iterator[tuple[slice, GroupShard]]:
     return shard.in_groups(rows_at_a_time(K, L, len(shard.cols)), max(1, MOST_COUNTS // K))
 
 
-def _counts(memory: DocTopics | None, groups: slice, n: int, K: int) -> np.ndarray:
+def counts_of(memory: DocTopics | None, groups: slice, n: int, K: int) -> np.ndarray:
     """[groups, K] of the last visit; zero before the first."""
     N = np.zeros((n, K))
     if memory is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.stick_prior import StickPrior
-from topmix.likelihoods.likelihood import Likelihood
+from topmix.likelihoods.likelihood import Likelihood, OnDevice
 from topmix.numerics import dirichlet
 from topmix.stats import MixtureStats, TopicStats
 
@@ -88,8 +88,24 @@ class Admixture:
         likelihood = self.likelihood.regrouped([(share, stats.S) for share, stats in pieces], N)
         return replace(self, prior=self.prior.moved(M, D), likelihood=likelihood, sizes=N)
 
+    def edited(self, parts: np.ndarray) -> Admixture:
+        """Clusters merged or left out by hand: parts [K', K] is how much the new ones have of each. The prior of groups
+        keeps its sum."""
+        S, N, prior = self.as_stats().S.S, parts @ np.maximum(self.sizes, 0.0), self.prior
+
+        def of(x: np.ndarray) -> np.ndarray:
+            return np.asarray(parts @ x * (x.sum() / (parts @ x).sum()))
+
+        if isinstance(prior, StickPrior):
+            prior = prior.with_shares(of(prior.sticks.shares()[:-1]), prior.D)
+        else:
+            prior = replace(prior, alpha=of(prior.alpha))
+        return replace(self, prior=prior, likelihood=self.likelihood.regrouped([(parts, S)], N), sizes=N)
+
     def on_host(self) -> Admixture:
-        return self
+        """The same without a device."""
+        likelihood = self.likelihood
+        return replace(self, likelihood=likelihood.on_host()) if isinstance(likelihood, OnDevice) else self
 
     def weights(self) -> np.ndarray:
         """[K] the share of all rows that each cluster has."""

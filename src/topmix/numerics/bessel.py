@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 
 FAR = 30.0  # hypot(nu, x) from which Debye's expansion has all digits
 TERMS = 16  # of it: the first that is left out is below 1e-15
+FRACTIONS = 25  # terms of the continued fraction: the first that is left out is below 1e-16
 LARGEST = 1e8  # concentration that `inverse_ratio` returns at most: beyond, 1 - r has too few digits
 
 
@@ -49,9 +50,11 @@ def ratio(D: int, x: ArrayLike) -> Array:
     out = np.empty_like(flat)
     slow = flat > nu + 1.0  # where the continued fraction needs about x terms
     far = slow & (np.hypot(nu, flat) >= FAR)
-    for some, n_terms in ((~slow, 25), (slow & ~far, 80)):
-        if some.any():
-            out[some] = _fraction(nu, flat[some], n_terms)
+    rest = slow & ~far
+    if not slow.all():
+        out[~slow] = _fraction(nu, flat[~slow])
+    if rest.any():
+        out[rest] = ive(nu + 1.0, flat[rest]) / ive(nu, flat[rest])
     if far.any():
         out[far] = _debye_ratio(nu, flat[far])
     return out.reshape(x.shape)
@@ -72,8 +75,9 @@ def bounds_of_inverse_ratio(D: int, r: ArrayLike) -> tuple[Array, Array]:
 def inverse_ratio(D: int, r: ArrayLike, largest: float = LARGEST) -> Array:
     """The x with A_D(x) = r, for 0 <= r; `largest` where r is A_D(largest) or more.
 
-    Newton's steps (Sra 2012) from Banerjee's approximation r (D - r^2) / (1 - r^2), kept within Amos' bounds. They end
-    when no step moves x by more than its rounding.
+    Halley's steps from Banerjee's approximation r (D - r^2) / (1 - r^2), kept within Amos' bounds: what Newton's (Sra
+    2012) need four of, these do in two. They end when the next would move x by no more than its rounding (far out,
+    where A_D' has few digits, a little later).
     """
     r = np.asarray(r, np.float64)
     flat = np.atleast_1d(r)
@@ -81,7 +85,7 @@ def inverse_ratio(D: int, r: ArrayLike, largest: float = LARGEST) -> Array:
     top = flat >= _ratio_at(D, float(largest))
     out[top] = largest
     inner = ~top & (flat > 0)
-    out[inner] = _newton(D, flat[inner], largest) if inner.any() else out[inner]
+    out[inner] = _halley(D, flat[inner], largest) if inner.any() else out[inner]
     return out.reshape(r.shape)
 
 
@@ -90,7 +94,7 @@ def _ratio_at(D: int, x: float) -> float:
     return float(ratio(D, x))
 
 
-def _newton(D: int, r: Array, largest: float) -> Array:
+def _halley(D: int, r: Array, largest: float) -> Array:
     if D == 1:
         return np.asarray(np.minimum(np.arctanh(r), largest))
     low, high = bounds_of_inverse_ratio(D, r)
@@ -99,11 +103,14 @@ def _newton(D: int, r: Array, largest: float) -> Array:
     x = np.clip(r * (D - r**2) / ((1.0 - r) * (1.0 + r)), low, high)
     for _ in range(50):
         A = ratio(D, x)
-        slope = np.maximum((1.0 - A) * (1.0 + A) - (D - 1) / x * A, 1e-300)  # A_D'(x)
+        a = (D - 1) / x
+        slope = np.maximum((1.0 - A) * (1.0 + A) - a * A, 1e-300)  # A_D'(x)
+        bend = a * A / x - (2.0 * A + a) * slope  # A_D''(x)
         low, high = np.where(r >= A, np.maximum(low, x), low), np.where(r <= A, np.minimum(high, x), high)
-        step = x - (A - r) / slope
+        newton = (A - r) / slope
+        step = x - newton / np.maximum(1.0 - 0.5 * newton * bend / slope, 0.5)
         new = np.where((step >= low) & (step <= high), step, 0.5 * (low + high))
-        moved = (np.abs(new - x) > 1e-13 * x) & (np.abs(A - r) > 4e-16 * r)  # further is rounding
+        moved = (np.abs(new - x) > np.minimum(1e-6 * x, 1e-4)) & (np.abs(A - r) > 4e-16 * r)  # else its cube is left
         x = new
         if not moved.any():
             break
@@ -181,13 +188,12 @@ def _series(nu: float, x: Array) -> Array:
     return nu * np.log(0.5 * x) - gammaln(nu + 1.0) + np.log(total) - x
 
 
-def _fraction(nu: float, x: Array, n_terms: int) -> Array:
-    """I_{nu+1} / I_nu by Gauss' continued fraction, from its tail: 1 / (b_1 + 1 / (b_2 + ...)), b_j = 2 (nu + j) / x.
-
-    The tail starts from an Amos bound, which is already close.  DLMF 10.33.1.
+def _fraction(nu: float, x: Array) -> Array:
+    """I_{nu+1} / I_nu for x <= nu + 1 by Gauss' continued fraction, from its tail: 1 / (b_1 + 1 / (b_2 + ...)), with
+    b_j = 2 (nu + j) / x. The tail starts from an Amos bound, which is already close.  DLMF 10.33.1.
     """
-    end = nu + n_terms
+    end = nu + FRACTIONS
     value = x / (end + 0.5 + np.sqrt(x * x + (end + 1.5) ** 2))
-    for j in range(n_terms, 0, -1):
+    for j in range(FRACTIONS, 0, -1):
         value = x / (2.0 * (nu + j) + x * value)
     return value

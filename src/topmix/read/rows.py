@@ -132,12 +132,12 @@ def in_groups(rows: Rows, groups: Any) -> GroupedRows:
     if names.dtype.kind == "f" and np.isnan(names).any():
         raise ValueError(f"groups has NaN in row {int(np.argmax(np.isnan(names)))}: each row needs a group")
     try:
-        _, number = np.unique(names, return_inverse=True)
+        unique, number = np.unique(names, return_inverse=True)
     except TypeError as error:
         raise ValueError(f"groups cannot be sorted: {error}") from None
     starts = np.concatenate([[0], np.cumsum(np.bincount(number))])
     lie_so = np.all(number[1:] >= number[:-1])
-    return GroupedRows(rows, starts, None if lie_so else np.argsort(number, kind="stable"))
+    return GroupedRows(rows, starts, None if lie_so else np.argsort(number, kind="stable"), unique)
 
 
 def in_known_words(corpus: Corpus, known: Reading | None, owner: str) -> Corpus:

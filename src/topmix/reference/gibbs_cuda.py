@@ -31,6 +31,7 @@ def sample_block(
     eta: Array,  # [V, K]
     seed: int,
     sweep: int,
+    own: Array | None = None,  # [docs, K] priors of documents, for which alpha makes proposals
 ) -> Array:
     """Returns for each document how close its closest draw was to another topic, as a share of all weight."""
     counts = count(words, z, *eta.shape)
@@ -73,6 +74,14 @@ def sample_block(
                 sums = np.cumsum(prior)
                 margins[at] = min(margins[at], np.abs(sums - u_prior * sums[-1]).min() / sums[-1])
                 new = int(np.searchsorted(sums, u_prior * sums[-1], side="right"))
+            if own is not None and new != old:
+                n_new = n[topics.index(new)] if new in topics else 0
+                odds = (n_new + own[d, new]) / (n_new + alpha[new])
+                odds /= (mine - 1 + own[d, old]) / (mine - 1 + alpha[old])
+                u = uniform(mixed(mixed((key + GOLDEN * (2 * c + 2)) & MASK)))
+                margins[at] = min(margins[at], abs(u - odds))
+                if u >= odds:
+                    continue
             n[topics.index(old)] -= 1
             arrive(new)
             z[i] = new

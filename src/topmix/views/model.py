@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from topmix.api.admixture import AdmixtureEstimator, texts_of_groups
 from topmix.api.estimator import Estimator
 from topmix.api.mixture import MixtureEstimator
 from topmix.api.topics import TopicEstimator
@@ -16,6 +17,7 @@ from topmix.api.variational import VariationalTopics
 from topmix.api.vectors import VectorMixture
 from topmix.data.corpus import Corpus
 from topmix.data.documents import is_texts
+from topmix.data.rows import GroupedRows
 from topmix.data.shard import row_sums
 from topmix.fitted.documents import Visited, example_weight, visited
 from topmix.fitted.mixture import FittedMixture
@@ -52,14 +54,22 @@ class ModelView:
         rows += [(f"words: {name}", value) for name, value in self.tokenizer.items()]
         return [[name, _as_text(value)] for name, value in rows]
 
-    def read(self, X: object, texts: Iterable[str] | None = None) -> tuple[Corpus | None, Iterable[str] | None]:
-        """Documents as a corpus, and their texts: `texts`, or X itself where it is texts."""
+    def read(
+        self, X: object, texts: Iterable[str] | None = None, groups: object = None
+    ) -> tuple[Corpus | None, Iterable[str] | None]:
+        """Documents as a corpus, and their texts: `texts`, or X itself where it is texts. Of an admixture documents are
+        `groups` of rows."""
+        if groups is not None and not isinstance(self.model, AdmixtureEstimator):
+            raise ValueError(f"a {self.kind} knows no groups: groups= is for admixtures")
         if X is None or isinstance(X, Corpus):
             return X, texts
         refuse_iterator(X)
         if isinstance(self.model, VectorMixture):
             kept = None if texts is None else [str(text) for text in texts]
-            return self.model.counts(X, kept), kept
+            if isinstance(self.model, AdmixtureEstimator):
+                corpus = self.model.counts(X, groups, kept)
+                return corpus, texts_of_groups(corpus, kept)
+            return self.model.counts(X, texts=kept), kept
         if texts is None and is_texts(X) and isinstance(X, Iterable) and all(isinstance(text, str) for text in X):
             texts = X
         return self.model.counts(X), texts
@@ -86,7 +96,7 @@ class ModelView:
     ) -> NDArray[np.float32]:
         """[documents, 2] where documents lie on a map whose topics lie at `places` [K, 2]: between their topics, and
         where they have vectors around these, as `row_positions` has it. how="umap" is UMAP's map of the vectors."""
-        if X.vectors is None:
+        if X.vectors is None or isinstance(X.vectors, GroupedRows):
             shares = self.visited(X).shares
             total = np.maximum(np.asarray(shares.sum(axis=1)).ravel(), 1e-300)
             return np.asarray((shares @ places) / total[:, None], np.float32)
@@ -120,7 +130,8 @@ def view_of(model: Model) -> TopicView:
 
 def proportions(model: Model, X: object) -> NDArray[np.float64]:
     """[documents, K] rows that sum to one: topic proportions, or the posterior of the clusters of a mixture."""
-    return np.asarray(model.transform(X) if isinstance(model, TopicEstimator) else model.predict_proba(X))
+    mixes = isinstance(model, TopicEstimator | AdmixtureEstimator)
+    return np.asarray(model.transform(X) if mixes else model.predict_proba(X))
 
 
 def _as_text(value: object) -> str:

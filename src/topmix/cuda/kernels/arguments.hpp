@@ -136,6 +136,8 @@ struct SampleArgs {
     const float* weights;     // [K] of the prior while this sweep lasts
     const float* by_topic;    // [K] 1 / norm
     const double* alpha;      // [K] of the model
+    const float* own_alpha;   // [priors, K] where documents have their own, and weights are a proposal; else null
+    const int* own_row;       // [documents] which of them
     const i64* last_places;   // [documents + 1] the proportions of documents whose tokens have no topics yet; or null
     const TopicId* last_topic;
     const float* last_count;
@@ -149,6 +151,7 @@ struct SampleArgs {
     u64 seed;
     u64 sweep;
     double alpha_total;
+    float own_scale;  // of own_alpha, while this sweep lasts
     float unit;
     float least;  // the smallest prior count of a word
     int n_rows;
@@ -158,6 +161,32 @@ struct SampleArgs {
     int blocks;  // of 32 topics
     int variational;
     int learns_alpha;
+};
+
+struct OwnArgs {
+    const double* x;             // [priors, P] rows of the design
+    const double* coefficients;  // [P, K]
+    float* alpha;                // [priors, K]
+    double* total;               // [priors] sums of alpha
+    double* normaliser;          // [priors] collapsed: log Gamma(total) + sum_k alpha log alpha - log Gamma(alpha)
+    const int* row;              // [documents] which of the priors each has
+    const double* lengths;       // [documents] tokens
+    const i64* places;           // [documents + 1] where a document's topics are kept
+    const TopicId* doc_topic;
+    const float* doc_count;
+    const int* doc_n;  // [documents]
+    i64* sums;         // [3] G, A and T of 2^-24
+    i64* first;        // [K, P] M
+    i64* second;       // [K, P, P] the lower half of Q; null: nobody needs it
+    double first_scale;
+    double second_scale;
+    double low;  // of log alpha
+    double high;
+    int n_priors;
+    int n_rows;
+    int K;
+    int P;
+    int variational;
     int padding;
 };
 

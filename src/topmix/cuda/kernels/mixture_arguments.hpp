@@ -49,6 +49,44 @@ struct TopArgs {
     int C;  // scores of a lane, odd
 };
 
+struct GroupArgs {
+    const void* scores;          // [n, pitch] of T, and their scales: see TopArgs
+    const float* row_scale;      // [n]
+    const float* cluster_scale;  // [K]
+    const double* constant;      // [K] of scores
+    const i64* starts;           // [groups + 1] where the rows of each begin, counted from `base` rows before the piece
+    const int* group;            // [rows] counted from first_group
+    const double* weight;        // [rows] or null
+    const double* alpha;         // [K]
+    const double* unit;          // [groups] a power of two: counts are integers of 1 / unit
+    double* N;                   // [groups, K]
+    double* absent;              // [groups, K] log of the probability that no row is in a cluster; null: not needed
+    double* log_p;               // [groups, K]
+    void* s;                     // [C, rows] of T: candidates, ascending by cluster
+    TopicId* id;                 // [C, rows]
+    int* cluster;                // [rows, L] ascending
+    void* r;                     // [rows, L] of T
+    double* entropy;             // [rows]
+    double* likelihood;          // [rows]
+    int* iterations;             // [groups]
+    double least;                // a smaller share counts as none
+    double tol;                  // a group is done when its counts change by less, as a part of its rows
+    i64 first;                   // row of the piece, whose scores are the first
+    i64 n;                       // rows with scores
+    i64 n_rows;                  // of the piece
+    i64 base;
+    int n_groups;
+    int first_group;
+    int pitch;
+    int K;
+    int L;
+    int C;        // candidates
+    int of_lane;  // scores of a lane, odd
+    int collapsed;
+    int max_iter;
+    int padding;
+};
+
 struct SegmentArgs {
     const int* cluster;  // [pairs] null: the cluster of pair p is p % K
     const void* r;       // [pairs] of T

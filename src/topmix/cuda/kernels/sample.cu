@@ -52,7 +52,8 @@ struct SampledDocument {
             for (int i = 0; i < n; ++i) {
                 const int v = __shfl_sync(kAll, v_here, i), old = __shfl_sync(kAll, z, i);
                 const float u = __shfl_sync(kAll, u_here, i), w = __shfl_sync(kAll, w_here, i);
-                const int to = a.z ? sampler.draw(v, old, u, w) : sampler.draw_given(v, u, w);
+                int to = a.z ? sampler.draw(v, old, u, w) : sampler.draw_given(v, u, w);
+                if (a.own_alpha && a.z && to != old && !accepts(d, old, to, u64(at - begin) + i, key)) to = old;
                 if (lane == i) z = to;
                 if (a.z && to == old) continue;
                 ++moved;
@@ -63,6 +64,16 @@ struct SampledDocument {
         __syncwarp();
         if (!a.z) count(a.new_z, begin, end);
         return moved;
+    }
+
+    /// Whether a draw by the common prior is one by the document's own.  Eq. (3.35)
+    __device__ bool accepts(int d, int old, int to, u64 place, u64 key) const {
+        const float* const own = a.own_alpha + i64(a.own_row[d]) * a.K;
+        const int at = sampler.at_new < 0 ? topics.place_of_topic(to) : sampler.at_new;
+        const float n = at < 0 ? 0.f : float(topics.count[at]), n_old = float(topics.count[sampler.at_old] - 1);
+        const float u = uniform(mixed(mixed(key + kGolden * (2 * place + 2))));
+        return u * (n + a.weights[to]) * (n_old + a.own_scale * own[old]) <
+               (n + a.own_scale * own[to]) * (n_old + a.weights[old]);
     }
 
     /// The document's topics, ascending, and its part of the objective.
