@@ -52,6 +52,7 @@ def solved(device, z, starts, tables, L, weight, N, posterior, block=16):
 def test_the_kernels_are_their_twin(size, dtype, posterior, monkeypatch):
     """Groups of no rows, and of more than a block of rows has; rows without weight; counts of an earlier visit."""
     monkeypatch.setattr(device_groups, "rows_at_a_time", lambda weights, C: 16)
+    monkeypatch.setattr(device_groups, "rows_of_piece", lambda L, C, dtype: 24)  # pieces of one or more blocks
     sizes = np.array([3, 0, 1, 40, 16, 7, 0])
     starts, D, (K, L) = np.concatenate([[0], np.cumsum(sizes)]), 4, size
     z, W = RNG.normal(size=(starts[-1], D)).astype(dtype), 2 * RNG.normal(size=(K, D)).astype(dtype)
@@ -177,9 +178,11 @@ def test_single_precision_is_that_of_the_processor(engine):
     same(got, want, X, 1e-4)
 
 
-def test_groups_in_several_pieces_give_the_same(engine, monkeypatch):
-    """Pieces of a few groups, and groups of several blocks."""
+@pytest.mark.parametrize("rows", [8, 1 << 20])
+def test_groups_in_several_pieces_give_the_same(engine, rows, monkeypatch):
+    """Pieces of a few groups or of all, and groups of several blocks."""
     want = GaussianAdmixture(4, **SETTINGS, engine=engine).fit(ROWS, GROUPS)
+    monkeypatch.setattr(device_groups, "rows_of_piece", lambda L, C, dtype: rows)
     for module in (device_groups, clusters):
         monkeypatch.setattr(module, "rows_at_a_time", lambda weights, L: 8)
     got = GaussianAdmixture(4, **SETTINGS, engine=engine).fit(ROWS, GROUPS)

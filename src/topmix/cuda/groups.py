@@ -16,7 +16,7 @@ import numpy as np
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.stick_prior import StickPrior
 from topmix.cuda.arrays import DeviceArray
-from topmix.cuda.clusters import Clusters, DeviceRows, rows_at_a_time
+from topmix.cuda.clusters import BLOCK_BYTES, Clusters, DeviceRows, rows_at_a_time
 from topmix.cuda.device import Device, Given
 from topmix.cuda.gaussian import DeviceGaussian
 from topmix.cuda.row_sums import LEAST_SHARE, Moments, Scorer, Top
@@ -45,6 +45,12 @@ from topmix.stats import MixtureStats
 M = TypeVar("M")
 DIGITS = 50  # binary ones of a group's counts, which are integers
 FEW = 256  # rows of a group on average: below this a block has fewer threads
+
+
+def rows_of_piece(L: int, C: int, dtype: np.dtype) -> int:
+    """Rows whose groups are solved at once: what is kept of a row is far less than its scores. A group has one block of
+    threads, so that few groups at a time would leave most of the device idle."""
+    return BLOCK_BYTES // (C * (dtype.itemsize + 2) + L * (dtype.itemsize + 4) + 16)
 
 
 class DeviceGroups(DeviceRows):
@@ -116,7 +122,7 @@ class Piece:
 
 
 class GroupBlocks:
-    """Groups under clusters: a few of them at a time, and of their rows a block."""
+    """Groups under clusters: many of them at a time, and of their rows a block."""
 
     def __init__(self, rows: DeviceGroups, tables: AdmixtureTables, step: GroupStep, precision: str):
         self.device = device = rows.device
@@ -134,8 +140,8 @@ class GroupBlocks:
             raise ValueError(f"engine='cuda' has at most {most} clusters of groups, not {K}: use engine='threads'")
 
     def __iter__(self) -> Iterator[Piece]:
-        K = self.c.weights.K
-        for groups, _ in self.rows.shard.in_groups(self.size, max(1, MOST_COUNTS // K)):
+        most = max(self.size, rows_of_piece(self.L, self.C, self.c.weights.dtype))
+        for groups, _ in self.rows.shard.in_groups(most, max(1, MOST_COUNTS // self.c.weights.K)):
             yield Piece(self.rows, groups, self.c, self.L, self.C)
 
     def blocks(self, piece: Piece) -> Iterator[slice]:
