@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import copy
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import topmix
 from topmix import (
@@ -210,6 +212,10 @@ def test_report_and_explorer(data, tmp_path):
         session.undo(session.version)
         session.undo(session.version)
         np.testing.assert_array_equal(explorer.model.means_, model.means_)
+        session.learn(2, session.version)
+        session._thread.join(60)
+        assert session.status()["error"] is None
+        assert explorer.model.edits_[-1]["passes"] == 2
 
 
 def test_without_texts_clusters_have_numbers(data):
@@ -316,12 +322,56 @@ def test_clusters_of_groups_are_merged_and_dropped(admixture, grouped, tmp_path)
     dropped = copy.deepcopy(admixture).drop_topics([1])
     np.testing.assert_allclose(dropped.transform(vectors, groups).sum(axis=1), 1)
     assert dropped.topic_info().shape[0] == 2
-    with pytest.raises(ValueError, match="not split by hand"):
-        admixture.split_topic(vectors, 0)
     assert len(admixture.suggest_merges(vectors, groups)) == 3
     process = {"weight_concentration_prior_type": "dirichlet_process", "learner": "batch", "max_iter": 5, "tol": -1.0}
     sticks = type(admixture)(3, random_state=0, **process).fit(vectors, groups).merge_topics([(0, 1)])
     assert sticks.transform(vectors, groups).shape == (20, 2)
+
+
+@pytest.mark.parametrize("with_texts", ["rows", "groups", None])
+def test_a_cluster_of_groups_is_divided_by_its_rows(admixture, grouped, with_texts):
+    vectors, groups, texts, subject = grouped
+    per_group = [" ".join(np.array(texts)[groups == name]) for name in np.unique(groups)]
+    given = {"rows": texts, "groups": per_group, None: None}[with_texts]
+    merged = edits.merge(admixture, [0, 1])
+    corpus = merged.counts(vectors, groups, given)
+    words, alpha = merged._found().texts.counts.toarray(), merged.weight_concentration_prior_
+    split = edits.split(merged, corpus, 0)
+    assert split.n_components == 3
+    assert len(set(zip(split.predict(vectors, groups).tolist(), subject.tolist()))) < 5  # as before, but for some rows
+    halves, own = split._found().texts.counts.toarray(), split.weight_concentration_prior_
+    np.testing.assert_allclose(halves[0] + halves[2], words[0])  # nothing is lost
+    np.testing.assert_allclose(halves[1], words[1])
+    np.testing.assert_allclose([own[0] + own[2], own[1]], alpha)
+    np.testing.assert_allclose(split._found().model.sizes.sum(), len(vectors), rtol=1e-6)
+    first, second = (set(split.top_words(4)[k]) for k in (0, 2))
+    if with_texts is None:
+        assert first == second
+    else:
+        assert not first & second
+    some = corpus[np.arange(5)]  # groups: rows of others are left out
+    np.testing.assert_allclose(
+        edits.split(merged, some, 0).means_,
+        copy.copy(merged).split_topic(some.vectors.alone(), 0).means_,
+        rtol=1e-9,
+    )
+
+
+def test_learning_on_keeps_the_number_of_clusters_and_what_rows_say(admixture, grouped):
+    vectors, groups, texts, _ = grouped
+    process = clone(admixture).set_params(weight_concentration_prior_type="dirichlet_process", max_iter=40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fit = process.fit(vectors, groups, texts=texts)
+    corpus = fit.counts(vectors, groups, texts)
+    fewer = edits.merge(fit, [0, 1])
+    learned = edits.learn(fewer, corpus, passes=30)
+    assert learned.n_components == fewer.n_components  # though a search would find more
+    assert learned.weight_concentration_prior_type == "dirichlet_process"
+    r, f = learned.predict_proba(vectors, groups), learned._found().texts
+    has = np.array([text.split().count("boat") for text in texts])
+    column = f.reading.words.tolist().index("boat")
+    np.testing.assert_allclose(f.counts.toarray()[:, column], has @ r, rtol=1e-5, atol=1e-2)
 
 
 def test_a_report_and_an_explorer_of_groups(admixture, grouped, tmp_path):
@@ -347,8 +397,27 @@ def test_a_report_and_an_explorer_of_groups(admixture, grouped, tmp_path):
         )
         x = np.frombuffer(base64.b64decode(json.loads(session.snapshot.places_json)["x"]), "<f4")
         assert len(np.unique(x)) == 20
-        assert session.status()["can_rename"]
-        assert not edits.can_edit(admixture)  # names alone
+        first = explorer.model
+        effect = session.preview({"do": "merge", "topics": [0, 1]}, session.version)
+        assert effect["effect"]["objective_after"] < effect["effect"]["objective_before"]
+        assert effect["moved"]["n"] >= 0
+        session.apply({"do": "merge", "topics": [0, 1]}, session.version)
+        assert session.cuts(0, session.version)
+        session.apply({"do": "split", "topic": 0, "seed": 0}, session.version)
+        session.learn(2, session.version)
+        session._thread.join(60)
+        assert session.status()["error"] is None
+        assert [edit["do"] for edit in session.journal.edits] == ["merge", "split", "learn"]
+        learned = explorer.model
+        assert learned.n_components == 3
+        info = learned.topic_info(session.library.corpus)
+        assert (info["coherence"] > 0).all()
+        again = edits.replay(admixture, learned.edits_, session.library.corpus)
+        np.testing.assert_array_equal(again.means_, learned.means_)
+        np.testing.assert_array_equal(again._found().texts.counts.toarray(), learned._found().texts.counts.toarray())
+        for _ in range(3):
+            session.undo(session.version)
+        np.testing.assert_array_equal(explorer.model.means_, first.means_)
     with pytest.raises(ValueError, match="knows no groups"):
         write_report(VonMisesFisherMixture(3).fit(vectors, texts=texts), tmp_path / "x", groups=groups)
 

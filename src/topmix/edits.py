@@ -87,9 +87,8 @@ KEPT = 3  # models that a device has beside those in memory
 
 def can_edit(model: object) -> bool:
     """Whether topics of this model can be merged, split, deleted and learned on. See also `can_edit_words`."""
-    if isinstance(model, VectorMixture):
-        return model._fitted is not None and not isinstance(model, AdmixtureEstimator)
-    return can_edit_words(model)
+    is_vectors = isinstance(model, VectorMixture) and model._fitted is not None
+    return is_vectors or can_edit_words(model)
 
 
 def can_edit_words(model: object) -> bool:
@@ -163,9 +162,9 @@ def learn(model: C, corpus: object, *, passes: int, seed: int = 0, callbacks: Se
     is remembered has the passes that were made."""
     now, before = copy.copy(model), model._found()
     given = now.get_params(deep=False)
-    asked = {**LEARN_SETTINGS, "max_iter": whole_number(passes, "passes"), "random_state": int(seed)}
+    asked: dict[str, Any] = {**LEARN_SETTINGS, "max_iter": whole_number(passes, "passes"), "random_state": int(seed)}
     if isinstance(model, MixtureEstimator):
-        asked["tol"] = -1.0  # all passes, and no warning that they did not converge
+        asked["tol"] = -np.inf  # all passes, no search, and no warning that they did not converge
     now.set_params(**{name: value for name, value in asked.items() if name in given}, callbacks=list(callbacks))
     f = now.fit(corpus)._found()
     now.set_params(**{name: given[name] for name in (*asked, "callbacks") if name in given})
@@ -527,7 +526,8 @@ def _made(model: T, edit: Edit, change: Callable[[T], object]) -> T:
     now = copy.copy(model)
     f = now._found()
     is_placed = f.places is not None and not np.isnan(f.places).any()
-    now._fitted = replace(f, places=f.places if is_placed else f.view.places)  # topics keep their place on the map
+    if not is_placed and now._has_words():
+        now._fitted = replace(f, places=f.view.places)  # topics keep their place on the map
     change(now)
     now._fitted = replace(now._found(), edits=(*model._found().edits, edit))
     return now

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils import Tags, TransformerTags
 
 from topmix import _core
@@ -70,6 +71,13 @@ def texts_of_groups(corpus: Corpus, texts: list[str] | None) -> list[str] | None
     return [" ".join(texts[n] for n in order[a:b]) for a, b in pairwise(data.starts.tolist())]
 
 
+def _texts_of(corpus: Corpus) -> Corpus:
+    """The words beside each row, where they are known, else beside each group."""
+    data = corpus.vectors
+    of_rows = data.texts if isinstance(data, GroupedRows) else None
+    return corpus if of_rows is None else Corpus.from_scipy(of_rows, corpus.vocabulary)
+
+
 def of_groups(X: object, column: str | Iterable[object], corpus: Corpus) -> list[Any]:
     """One value for each group, of values of groups or of rows."""
     values, data = column_of(X, column), corpus.vectors
@@ -109,8 +117,10 @@ class AdmixtureEstimator(VectorMixture):
         of its own. `texts` has one text for each row, or one for each group in the order of `transform`. Their words
         describe the clusters: see `VonMisesFisherMixture.fit`.
         """
-        if isinstance(X, Corpus) and X.vectors is not None and texts is None:  # texts were read before
-            return self._fit_as(Grouped(X, groups), None, How(), sample_weight, (X, How()) if X.n_tokens else None)
+        if isinstance(X, Corpus) and isinstance(X.vectors, GroupedRows) and texts is None:  # texts were read before
+            X = X.with_vectors(X.vectors.alone())
+            read = (_texts_of(X), How()) if X.n_tokens else None
+            return self._fit_as(Grouped(X, groups), None, How(), sample_weight, read)
         of_groups = None if texts is None else (texts, How(text, vectorizer))
         return self._fit_as(Grouped(X, groups), None, How(), sample_weight, of_groups)
 
@@ -348,15 +358,43 @@ class AdmixtureEstimator(VectorMixture):
                 corpus = read_known(texts, f.texts.reading, owner=type(self).__name__, engine=self._engine())
                 self._check_texts(corpus.n_docs, data)
         if corpus.n_docs != len(data):
-            corpus = Corpus.from_scipy(data.summed(corpus.to_scipy()), corpus.vocabulary)
+            data = GroupedRows(data.rows, data.starts, data.order, data.names, corpus.to_scipy())
+            corpus = Corpus.from_scipy(data.summed(data.texts), corpus.vocabulary)
         return corpus.with_vectors(data).named(None if data.names is None else [str(name) for name in data.names])
 
-    def split_topic(self, X: object, topic: int, **settings: object) -> Self:
-        """Refused: a Dirichlet process divides clusters where the bound says so."""
-        raise ValueError(
-            f"clusters of a {type(self).__name__} are not split by hand: weight_concentration_prior_type="
-            "'dirichlet_process' divides them where that makes the bound higher"
-        )
+    def split_topic(
+        self,
+        X: object,
+        topic: int,
+        groups: object = None,
+        *,
+        texts: object = None,
+        max_docs: int = 20_000,
+        random_state: int = 0,
+    ) -> Self:
+        """Makes two clusters of one: a mixture of two is fitted to the rows of X that are in it, at most `max_docs` of
+        them. The cluster keeps its place and its name, and the second is the last. They share its prior in groups, and
+        its words as the `texts` of their rows or groups have these; without texts both have those of the whole."""
+        corpus = self.counts(X, groups, texts)
+        data = corpus.vectors
+        assert isinstance(data, GroupedRows)
+        corpus = corpus.with_vectors(data.alone())
+        return super().split_topic(corpus, topic, max_docs=max_docs, random_state=random_state)
+
+    def _in_two(self, rows: Rows, seed: int) -> np.ndarray:
+        """All of them are one group: a mixture."""
+        two = clone(self).set_params(weight_concentration_prior_type="dirichlet_distribution")
+        return super(AdmixtureEstimator, two)._in_two(GroupedRows(rows, np.array([0, len(rows)])), seed)
+
+    def _words_beside(self, corpus: Corpus, rows: np.ndarray, r: np.ndarray) -> np.ndarray:
+        data = corpus.vectors
+        assert isinstance(data, GroupedRows)
+        if data.texts is not None:
+            return np.asarray(r.T @ data.texts[rows])
+        group = data.of_row()[rows]
+        n = np.maximum(data.lengths(), 1.0)[group]
+        of_groups = sp.csr_array((np.ones(len(rows)), group, np.arange(len(rows) + 1)), (len(rows), len(data)))
+        return np.asarray((r / n[:, None]).T @ of_groups @ corpus.to_scipy())
 
     def suggest_merges(
         self,

@@ -58,8 +58,6 @@ from topmix.parameters.checks import (
 from topmix.read import How, Reading, read
 from topmix.search.clusters import ClusterProblem
 
-LEAST_HALF = 2.0  # rows of each half of a cluster
-TWO: dict[str, Any] = {"n_init": 1, "max_time": None, "warm_start": False, "verbose": 0, "callbacks": None}
 LARGEST_WEIGHT = 1e30  # of a row: its products with counts are summed in floats
 NOT_CONVERGED = (  # scikit-learn's words, which people filter by
     "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
@@ -168,12 +166,16 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
             search=self._search(reading, len(data)),
         )
 
+        words = None if before is None else before.texts  # until the fit is over
+
         def fitted(model: Mixture | Admixture, history: Sequence[Record]) -> FittedMixture:
             return FittedMixture(
                 reading=reading,
                 model=copy.deepcopy(model.on_host()),
                 history=tuple(history),
                 n_iter=len(history),
+                n_seen=n_rows,
+                texts=words if words is not None and words.counts.shape[0] == model.n_components else None,
             )
 
         size = data.n_tokens if isinstance(data, Corpus) else float(n)
@@ -456,7 +458,7 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
         return ClusterWords.read(file.at("texts"), K) if file.has("texts.indptr") else None
 
 
-def rows_of(data: Corpus | Rows) -> Corpus | Rows:
+def rows_of(data: Any) -> Any:
     """Without groups."""
     return data.rows if isinstance(data, GroupedRows) else data
 

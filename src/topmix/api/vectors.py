@@ -8,21 +8,20 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 
 from topmix.api.described import where_words
-from topmix.api.mixture import MixtureEstimator
+from topmix.api.mixture import MixtureEstimator, rows_of
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.data.corpus import Corpus
 from topmix.data.documents import plain
 from topmix.data.rows import Rows
 from topmix.fitted import edits
 from topmix.fitted.frames import DataFrame
-from topmix.fitted.mixture import NO_WORDS, ClusterWords
+from topmix.fitted.mixture import NO_WORDS
 from topmix.fitted.names import RELEVANCE
 from topmix.fitted.tables import checked_topic
-from topmix.models.mixture import Mixture
+from topmix.models.admixture import Admixture
 from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import whole_number
 from topmix.read import How, read_known
@@ -119,27 +118,29 @@ class VectorMixture(MixtureEstimator):
         mine = np.flatnonzero(self.predict(corpus) == k)
         if len(mine) > whole_number(max_docs, "max_docs"):
             mine = np.sort(np.random.default_rng(seed).choice(mine, max_docs, replace=False))
-        corpus = corpus[mine]
-        rows = corpus.vectors
-        assert rows is not None
-        two = clone(self).set_params(n_components=2, random_state=seed, **TWO)
-        two.set_params(**{name: "auto" for name in ("init", "init_params") if name in two.get_params(deep=False)})
-        r = None if len(mine) < 2 * LEAST_HALF else two.fit(rows).predict_proba(rows)
+        rows, model = rows_of(corpus.vectors)[mine], f.model
+        assert isinstance(rows, Rows)
+        r = None if len(mine) < 2 * LEAST_HALF else self._in_two(rows, seed)
         if r is None or r.sum(axis=0).min() < LEAST_HALF:
             raise ValueError(f"cluster {k} cannot be split: too few rows are in it")
-        K, born, model = f.n_topics, self._halves(rows, r), f.model
-        assert isinstance(model, Mixture)
-        scale = float(np.maximum(model.as_stats().N, 0.0)[k]) / len(mine)
-        parts, places = np.eye(K + 1, K), np.zeros((K + 1, 2))
+        K, N = f.n_topics, model.sizes if isinstance(model, Admixture) else model.as_stats().N
+        parts, places, scale = np.eye(K + 1, K), np.zeros((K + 1, 2)), float(max(N[k], 0.0)) / len(mine)
         parts[k, k], places[k, 0], places[K, 1] = 0.0, scale, scale
-        now = edits.regrouped(f, parts, (), (places, born))
+        now = edits.regrouped(f, parts, (), (places, self._halves(rows, r)))
         if f.texts is not None:
-            words = f.texts.regrouped(r.mean(axis=0)[:, None] * np.eye(K)[[k]])  # of both halves, without texts
-            if corpus.n_tokens:
-                words = ClusterWords.of(sp.csr_array(r * scale), corpus, f.texts.reading)
-            both = sp.csr_array(sp.csr_array(parts) @ f.texts.counts + sp.csr_array(places / scale) @ words.counts)
-            now = replace(now, texts=replace(f.texts, counts=both))
+            words = f.texts.divided(k, self._words_beside(corpus, mine, r), r.mean(axis=0))
+            now = replace(now, texts=words)
         return self._edited(now)
+
+    def _in_two(self, rows: Rows, seed: int) -> np.ndarray:
+        """[rows, 2] responsibilities of two clusters of these rows."""
+        two = clone(self).set_params(n_components=2, random_state=seed, **TWO)
+        two.set_params(**{name: "auto" for name in ("init", "init_params") if name in two.get_params(deep=False)})
+        return np.asarray(two.fit(rows).predict_proba(rows))
+
+    def _words_beside(self, corpus: Corpus, rows: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """[2, V] the words beside some rows, by the responsibilities r [rows, 2]."""
+        return np.asarray(r.T @ corpus[rows].to_scipy())
 
     @abstractmethod
     def _halves(self, rows: Rows, r: np.ndarray) -> MixtureStats:

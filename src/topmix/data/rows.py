@@ -258,6 +258,8 @@ class GroupedRows(Rows):
         The rows group by group. None: they lie so.
     names : array of shape (groups,), or None
         What groups are called.
+    texts : csr_array of shape (N, V), or None
+        The words beside each row.
     """
 
     def __init__(
@@ -266,8 +268,9 @@ class GroupedRows(Rows):
         starts: NDArray[np.int64],
         order: NDArray[np.int64] | None = None,
         names: np.ndarray | None = None,
+        texts: sp.csr_array | None = None,
     ) -> None:
-        self.rows, self.starts, self.order, self.names = rows, starts, order, names
+        self.rows, self.starts, self.order, self.names, self.texts = rows, starts, order, names, texts
         self.data, self.feature_names, self.path = rows.data, rows.feature_names, rows.path
 
     def __len__(self) -> int:
@@ -280,7 +283,23 @@ class GroupedRows(Rows):
     def __getitem__(self, groups: slice | ArrayLike) -> GroupedRows:
         """The chosen groups; their rows stay where they are."""
         rows, starts = self.of_groups(groups if isinstance(groups, slice) else np.asarray(groups))
-        return GroupedRows(self.rows, starts, np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows)
+        order = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        return GroupedRows(self.rows, starts, order, texts=self.texts)
+
+    def alone(self) -> GroupedRows:
+        """Without rows that are in no group."""
+        if self.starts[-1] == len(self.rows):
+            return self
+        rows, _ = self.of_groups(slice(None))
+        texts = None if self.texts is None else sp.csr_array(self.texts[rows])
+        return GroupedRows(self.rows[rows], self.starts - self.starts[0], None, self.names, texts)
+
+    def of_row(self) -> NDArray[np.int64]:
+        """[N] the group of each row; -1 where it is in none."""
+        rows, starts = self.of_groups(slice(None))
+        found = np.full(len(self.rows), -1)
+        found[rows] = np.repeat(np.arange(len(self)), np.diff(starts))
+        return found
 
     def summed(self, of_rows: sp.csr_array) -> sp.csr_array:
         """[groups, V] from [N, V] of rows."""

@@ -112,7 +112,7 @@ def regrouped(
     """Other clusters: parts [new, K] is how much they have of each. `born` is as in `Mixture.regrouped`; their words
     are for the caller to give."""
     texts = None if f.texts is None else f.texts.regrouped(parts)
-    model = f.model.regrouped(parts, *born) if isinstance(f.model, Mixture) else f.model.edited(parts)
+    model = f.model.regrouped(parts, *born) if isinstance(f.model, Mixture) else f.model.edited(parts, *born)
     places = _moved_places(f, model.n_components, gone, {})
     found = f.reproducibility
     if found is not None:

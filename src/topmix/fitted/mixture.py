@@ -45,6 +45,17 @@ class ClusterWords:
         """Of other clusters: parts [new, K] is how much of each cluster they have."""
         return ClusterWords(sp.csr_array(sp.csr_array(parts) @ self.counts), self.reading)
 
+    def divided(self, k: int, halves: NDArray[np.float64], share: NDArray[np.float64]) -> ClusterWords:
+        """Cluster k in two, the second of which is the last: a word belongs to them as `halves` [2, V] have its tokens,
+        and as `share` [2] where these do not have it."""
+        own = sp.csr_array(self.counts[[k]])
+        tokens = halves[:, own.indices]
+        total = tokens.sum(axis=0)
+        parts = np.where(total > 0, tokens / np.maximum(total, 1e-300), share[:, None]) * own.data
+        first, second = (sp.csr_array((part, own.indices, own.indptr), own.shape) for part in parts)
+        counts = sp.vstack([self.counts[:k], first, self.counts[k + 1 :], second], format="csr")
+        return ClusterWords(sp.csr_array(counts), self.reading)
+
     def view(self, share: NDArray[np.float64], n_rows: float) -> TopicView:
         """As topics of words. At the usual relevance they have the order of class-based tf-idf."""
         counts = self.counts.toarray()

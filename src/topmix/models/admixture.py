@@ -88,19 +88,25 @@ class Admixture:
         likelihood = self.likelihood.regrouped([(share, stats.S) for share, stats in pieces], N)
         return replace(self, prior=self.prior.moved(M, D), likelihood=likelihood, sizes=N)
 
-    def edited(self, parts: np.ndarray) -> Admixture:
-        """Clusters merged or left out by hand: parts [K', K] is how much the new ones have of each. The prior of groups
-        keeps its sum."""
-        S, N, prior = self.as_stats().S.S, parts @ np.maximum(self.sizes, 0.0), self.prior
+    def edited(self, parts: np.ndarray, *born: tuple[np.ndarray, MixtureStats]) -> Admixture:
+        """Clusters merged, divided or left out by hand: parts [K', K] is how much the new ones have of each, and `born`
+        the same for statistics of clusters that are not in this model. The prior of groups keeps its sum: those that
+        are born share, by their rows, what the others leave of it."""
+        new: np.ndarray = sum((share @ stats.N for share, stats in born), np.zeros(len(parts)))
+        N, prior = parts @ np.maximum(self.sizes, 0.0) + new, self.prior
 
         def of(x: np.ndarray) -> np.ndarray:
-            return np.asarray(parts @ x * (x.sum() / (parts @ x).sum()))
+            found = parts @ x
+            if born:
+                found += max(float(x.sum() - found.sum()), 0.0) * new / new.sum()
+            return np.asarray(found * (x.sum() / found.sum()))
 
         if isinstance(prior, StickPrior):
             prior = prior.with_shares(of(prior.sticks.shares()[:-1]), prior.D)
         else:
             prior = replace(prior, alpha=of(prior.alpha))
-        return replace(self, prior=prior, likelihood=self.likelihood.regrouped([(parts, S)], N), sizes=N)
+        pieces = [(parts, self.as_stats().S.S), *((share, stats.S) for share, stats in born)]
+        return replace(self, prior=prior, likelihood=self.likelihood.regrouped(pieces, N), sizes=N)
 
     def on_host(self) -> Admixture:
         """The same without a device."""

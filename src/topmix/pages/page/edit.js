@@ -153,6 +153,7 @@ function previewOf({ effect, words, moved }) {
 function effectTable(effect) {
   if (effect === null) return element("p", { class: "hint-text" }, "There are no documents to score it by.");
   const unseen = live.status.has_held_out ? "held-out documents" : "a sample of the documents";
+  const unit = live.status.can_edit_words ? "token" : "row";
   const line = (name, before, after) =>
     before === null
       ? null
@@ -176,7 +177,7 @@ function effectTable(effect) {
     element(
       "thead",
       {},
-      element("tr", {}, ...["nats per token", "now", "after", "change"].map((t) => element("th", { scope: "col" }, t))),
+      element("tr", {}, ...[`nats per ${unit}`, "now", "after", "change"].map((t) => element("th", { scope: "col" }, t))),
     ),
     element(
       "tbody",
