@@ -459,6 +459,36 @@ def test_sweep_finds_the_number_of_clusters(data):
         topmix.sweep(table["text"], [2], texts=table["text"])
 
 
+@pytest.mark.parametrize("Estimator", [GaussianAdmixture, VonMisesFisherAdmixture])
+def test_sweep_finds_the_number_of_clusters_of_groups(grouped, Estimator):
+    vectors, groups, texts, _ = grouped
+    found = topmix.sweep(vectors, [2, 3], seeds=2, groups=groups, estimator=Estimator(), texts=texts, verbose=0)
+    assert found.recommended == 3
+    assert (found.n_docs, found.n_held_out) == (14, 6)
+    assert found.sizes[1].mean("stability") > 0.9
+    assert found.sizes[1].mean("coherence") > 0.4
+    # The score is the completion score of a fit that has never seen these groups.
+    rows = np.setdiff1d(np.arange(20), np.random.default_rng(0).choice(20, 6, replace=False))
+    train = np.isin(groups, np.unique(groups)[rows])
+    fit = Estimator(3, random_state=1).fit(vectors[train], groups[train])
+    want = fit.completion_score(vectors[~train], groups[~train])
+    assert found.fits[3].score == pytest.approx(want, rel=1e-6)
+    alone = topmix.sweep(pd.DataFrame(vectors).assign(g=groups), [2, 3], groups="g", estimator=Estimator(), verbose=0)
+    assert alone.recommended == 3
+    assert np.isnan(alone.sizes[0].mean("coherence"))
+    with pytest.raises(ValueError, match=r"19 texts for \d+ rows in 20 groups"):
+        topmix.sweep(vectors, [2], groups=groups, estimator=Estimator(), texts=texts[:19], verbose=0)
+    with pytest.raises(ValueError, match="knows no groups"):
+        topmix.sweep(vectors, [2], groups=groups, estimator=VonMisesFisherMixture(), verbose=0)
+    process = Estimator(weight_concentration_prior_type="dirichlet_process")
+    with pytest.raises(ValueError, match="by itself under a Dirichlet process"):
+        topmix.sweep(vectors, [2], groups=groups, estimator=process, verbose=0)
+    with pytest.raises(ValueError, match="0 groups with two rows or more"):
+        topmix.sweep(vectors, [2], estimator=Estimator(), verbose=0)
+    with pytest.raises(ValueError, match=r"only \d+ rows to learn from"):
+        topmix.sweep(vectors, [250], groups=groups, estimator=Estimator(), verbose=0)
+
+
 def test_documents_lie_around_their_clusters(data):
     table, vectors, _ = data
     model = VonMisesFisherMixture(3, random_state=0).fit(vectors, texts=table["text"])

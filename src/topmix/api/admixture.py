@@ -22,7 +22,7 @@ from topmix.api.described import where_words
 from topmix.api.estimator import learned
 from topmix.api.gaussian import GaussianMixture
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
-from topmix.api.vectors import VectorMixture
+from topmix.api.vectors import VectorMixture, without_words
 from topmix.api.von_mises_fisher import VonMisesFisherMixture
 from topmix.data.columns import column_of
 from topmix.data.corpus import Corpus
@@ -69,6 +69,14 @@ def texts_of_groups(corpus: Corpus, texts: list[str] | None) -> list[str] | None
         return texts
     order = range(len(texts)) if data.order is None else data.order.tolist()
     return [" ".join(texts[n] for n in order[a:b]) for a, b in pairwise(data.starts.tolist())]
+
+
+def documents_of(data: GroupedRows, corpus: Corpus) -> Corpus:
+    """Groups as documents, with the words of a corpus that has a document for each row or for each group."""
+    if corpus.n_docs != len(data):
+        data = GroupedRows(data.rows, data.starts, data.order, data.names, corpus.to_scipy())
+        corpus = Corpus.from_scipy(data.summed(corpus.to_scipy()), corpus.vocabulary)
+    return corpus.with_vectors(data).named(None if data.names is None else [str(name) for name in data.names])
 
 
 def _texts_of(corpus: Corpus) -> Corpus:
@@ -201,18 +209,26 @@ class AdmixtureEstimator(VectorMixture):
     ) -> float:
         """The mean log likelihood of held-out rows, given the other rows of their groups. `held_out` is the part of the
         rows of each group, at least one of two or more. Groups of one row are left out."""
+        scores, n = self._completion(X, groups, held_out=held_out, random_state=random_state)
+        if not n.any():
+            raise ValueError("no group of X has two rows, so that none can be predicted from the others")
+        return float(scores.sum() / n.sum())
+
+    def _completion(
+        self, X: object, groups: object = None, *, held_out: float = 0.2, random_state: int = 0
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The same group by group: the log likelihood of the held-out rows of each, and how many there are."""
         part = number_from(held_out, "held_out", 0.0, 1.0)
-        data, _ = self._data(Grouped(X, groups), How(), self._found().reading)
+        data = self._data(Grouped(X, groups), How(), self._found().reading)[0].alone()
         rng, held = np.random.default_rng(random_state), np.zeros(len(data.rows), bool)
-        for a, b in zip(data.starts[:-1], data.starts[1:]):
+        for a, b in pairwise(data.starts.tolist()):
             if b - a > 1:
                 held[a + rng.permutation(b - a)[: min(max(1, round(part * (b - a))), b - a - 1)]] = True
-        if not held.any():
-            raise ValueError("no group of X has two rows, so that none can be predicted from the others")
-        if data.order is not None:
-            held[data.order] = held.copy()
-        scores = self._by_rows(data, lambda a: a.likelihood, want_likelihood=True, weight=(~held).astype(np.float64))
-        return float(np.mean(scores[held]))
+        weight = np.empty(len(held))
+        weight[slice(None) if data.order is None else data.order] = ~held
+        visits = self._by_groups(data, want_likelihood=True, weight=weight)  # group by group
+        scores = np.concatenate([a.likelihood for a in visits])
+        return sums_between(np.where(held, scores, 0.0), data.starts), sums_between(held, data.starts)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -349,18 +365,13 @@ class AdmixtureEstimator(VectorMixture):
         with use_threads(self._threads()):
             data, _ = self._data(Grouped(X, groups), How(), f.reading)
             if texts is None:
-                V = 1 if f.texts is None else f.texts.reading.n_features
-                none = np.zeros(0, np.int32), np.zeros(0, np.float32)
-                corpus = Corpus.trusted(np.zeros(len(data) + 1, np.int64), *none, V)
+                corpus = without_words(len(data), 1 if f.texts is None else f.texts.reading.n_features)
             elif f.texts is None:
                 raise ValueError(NO_WORDS)
             else:
                 corpus = read_known(texts, f.texts.reading, owner=type(self).__name__, engine=self._engine())
                 self._check_texts(corpus.n_docs, data)
-        if corpus.n_docs != len(data):
-            data = GroupedRows(data.rows, data.starts, data.order, data.names, corpus.to_scipy())
-            corpus = Corpus.from_scipy(data.summed(data.texts), corpus.vocabulary)
-        return corpus.with_vectors(data).named(None if data.names is None else [str(name) for name in data.names])
+        return documents_of(data, corpus)
 
     def split_topic(
         self,

@@ -31,6 +31,12 @@ LEAST_HALF = 2.0  # rows of each half of a cluster
 TWO: dict[str, Any] = {"n_init": 1, "max_time": None, "warm_start": False, "verbose": 0, "callbacks": None}
 
 
+def without_words(n_docs: int, n_words: int) -> Corpus:
+    """Documents that have vectors alone."""
+    none = np.zeros(0, np.int32), np.zeros(0, np.float32)
+    return Corpus.trusted(np.zeros(n_docs + 1, np.int64), *none, n_words)
+
+
 class VectorMixture(MixtureEstimator):
     """GaussianMixture and VonMisesFisherMixture. A document is a row of X and, where there are texts, the text beside
     it."""
@@ -66,8 +72,7 @@ class VectorMixture(MixtureEstimator):
         assert isinstance(rows, Rows)
         if texts is None:
             V = 1 if f.texts is None else f.texts.reading.n_features
-            none = np.zeros(0, np.int32), np.zeros(0, np.float32)
-            return Corpus.trusted(np.zeros(len(rows) + 1, np.int64), *none, V).with_vectors(rows)
+            return without_words(len(rows), V).with_vectors(rows)
         if f.texts is None:
             raise ValueError(NO_WORDS)
         with use_threads(self._threads()):

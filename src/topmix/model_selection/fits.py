@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from topmix.api import LDA
-from topmix.api.admixture import AdmixtureEstimator
+from topmix.api.admixture import AdmixtureEstimator, Grouped, documents_of
 from topmix.api.estimator import output_kind
+from topmix.api.mixture import rows_of
 from topmix.api.variational import VariationalTopics
-from topmix.api.vectors import VectorMixture
+from topmix.api.vectors import VectorMixture, without_words
 from topmix.data.corpus import Corpus
-from topmix.data.rows import Rows
-from topmix.metrics import split_types
+from topmix.data.rows import GroupedRows, Rows
 from topmix.metrics.counts import Floats
 from topmix.model_selection.measure import (
     Fit,
@@ -45,6 +45,7 @@ def sweep(
     *,
     seeds: int | Iterable[int] = 3,
     estimator: BaseEstimator | None = None,
+    groups: object = None,
     texts: object = None,
     held_out: float | None = None,
     tolerance: float = 0.01,
@@ -73,9 +74,12 @@ def sweep(
     estimator : topic model or None
         What to fit, with its parameters; n_components and random_state are set. None is `LDA()`. Topic models of
         scikit-learn work as well, and so do GaussianMixture and VonMisesFisherMixture: their score is the mean log
-        likelihood of a held-out row.
+        likelihood of a held-out row. So do GaussianAdmixture and VonMisesFisherAdmixture: groups are held out, and the
+        score is the `completion_score` of their rows.
+    groups
+        The group of each row, as the admixture takes it.
     texts
-        The texts beside vectors, for the coherence of the words of clusters.
+        The texts beside vectors, for the coherence of the words of clusters: one for each row, or for each group.
     held_out : float, int or None
         The share or number of documents to score. None is a tenth of them, at least 50 (if that is no more than a
         third) and at most 2,000.
@@ -101,20 +105,19 @@ def sweep(
     estimator = _checked(LDA() if estimator is None else estimator)
     least = number_from(tolerance, "tolerance", 0.0)
     seed_of_split = whole_number(random_state, "random_state", least=0)
-    corpus, reading = _read(data, estimator, texts, How(text, vectorizer, feature_names, layer))
+    corpus, reading = _read(data, groups, estimator, texts, How(text, vectorizer, feature_names, layer))
     columns = columns_beside(estimator, data, metadata, corpus.n_docs)
     split = hold_out(corpus, held_out, seed_of_split)
-    if sizes[-1] > split.train.n_docs:
+    rows = split.train.vectors
+    n, what = (len(rows.rows), "rows") if isinstance(rows, GroupedRows) else (split.train.n_docs, "documents")
+    if sizes[-1] > n:
         raise ValueError(
-            f"n_components has {sizes[-1]}, but there are only {split.train.n_docs} documents to learn from, besides "
+            f"n_components has {sizes[-1]}, but there are only {n} {what} to learn from, besides "
             f"the {split.test.n_docs} that are held out: try fewer topics"
         )
     fits, interrupted = _all_fits(estimator, split, columns, sizes, chosen_seeds, verbose)
-    n_tokens = np.ones(split.test.n_docs)
-    if corpus.vectors is None:
-        n_tokens = np.asarray(split_types(split.test)[1].sum(axis=1), dtype=np.float64).ravel()
     found = by_size(fits)
-    answer = recommend(found, n_tokens, least)
+    answer = recommend(found, fits[0].n_scored, least)
     planned, reason = len(sizes) * len(chosen_seeds), answer.reason
     if interrupted:
         reason = f"Stopped by Ctrl-C after {len(fits)} of {planned} fits; this is of what was measured. {reason}"
@@ -152,7 +155,8 @@ def some_of(columns: Columns, rows: NDArray[np.intp]) -> dict[str, Columns]:
 def _frequency(estimator: BaseEstimator, data: HeldOut) -> Floats:
     """[V] of the words; of clusters of vectors, which are compared by the rows that they have, of those."""
     if isinstance(estimator, VectorMixture):
-        return np.full(data.test.n_docs, 1.0 / data.test.n_docs)
+        n = len(rows_of(data.test.vectors))
+        return np.full(n, 1.0 / n)
     counts = np.bincount(data.train.index, data.train.value, minlength=data.train.n_words)
     return np.asarray(counts / counts.sum())
 
@@ -203,17 +207,21 @@ def _all_fits(
     return fits, interrupted
 
 
-def _read(data: object, estimator: BaseEstimator, texts: object, how: How) -> tuple[Corpus, Reading]:
-    """Documents; of a mixture of vectors, with these beside them."""
+def _read(data: object, groups: object, estimator: BaseEstimator, texts: object, how: How) -> tuple[Corpus, Reading]:
+    """Documents; of clusters of vectors, with these beside them."""
+    if groups is not None and not isinstance(estimator, AdmixtureEstimator):
+        raise ValueError(f"a {type(estimator).__name__} knows no groups: groups= is for admixtures")
     if not isinstance(estimator, VectorMixture):
         if texts is not None:
             raise ValueError("texts= stand beside vectors, and the estimator is a topic model: pass them as data")
         return read(data, how)
-    rows, reading = estimator._declared()._read_data(data, How(), None)
+    given = Grouped(data, groups) if isinstance(estimator, AdmixtureEstimator) else data
+    rows, reading = estimator._declared()._data(given, How(), None)
     assert isinstance(rows, Rows)
-    none = np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
-    corpus = Corpus.trusted(*none, 1) if texts is None else read(texts, how)[0]
-    return corpus.with_vectors(rows), reading
+    corpus = without_words(len(rows), 1) if texts is None else read(texts, how)[0]
+    if texts is not None:
+        estimator._check_texts(corpus.n_docs, rows)
+    return documents_of(rows, corpus) if isinstance(rows, GroupedRows) else corpus.with_vectors(rows), reading
 
 
 def _sizes(n_components: object) -> list[int]:
@@ -247,7 +255,7 @@ def check_topic_model(estimator: BaseEstimator) -> BaseEstimator:
             f"estimator must be a topic model with the parameters n_components and random_state, such as LDA(); "
             f"{name} has no {' and no '.join(missing)}"
         )
-    if isinstance(estimator, VectorMixture) and not isinstance(estimator, AdmixtureEstimator):
+    if isinstance(estimator, VectorMixture):
         return estimator
     if not (isinstance(estimator, TransformerMixin) and estimator.__sklearn_tags__().input_tags.positive_only):
         raise ValueError(f"estimator must be a topic model of counts, such as LDA() or GibbsLDA(); {name} is none")
@@ -257,7 +265,16 @@ def check_topic_model(estimator: BaseEstimator) -> BaseEstimator:
 def _checked(estimator: BaseEstimator) -> BaseEstimator:
     """The estimator, if it is a topic model whose number of topics can be chosen."""
     estimator = check_topic_model(estimator)
+    name = type(estimator).__name__
+    if (
+        isinstance(estimator, AdmixtureEstimator)
+        and estimator._is_process()
+        and estimator._component("learner").has_memo
+    ):
+        raise ValueError(
+            f"{name} finds the number of clusters by itself under a Dirichlet process: fit it alone, or with "
+            "weight_concentration_prior_type='dirichlet_distribution'"
+        )
     if estimator.get_params(deep=False).get("search") is not None:
-        name = type(estimator).__name__
         raise ValueError(f"{name} searches the number of topics by itself: fit it alone, or with search=None")
     return estimator

@@ -10,8 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from topmix.api.admixture import AdmixtureEstimator
 from topmix.api.vectors import VectorMixture
 from topmix.data.corpus import Corpus
+from topmix.data.rows import GroupedRows
 from topmix.metrics import completion_scores, match_topics, npmi_coherence, topic_diversity
 from topmix.metrics.agreement import centred, compare
 from topmix.metrics.counts import Floats, as_distributions
@@ -44,22 +46,30 @@ def hold_out(corpus: Corpus, wanted: float | None, seed: int) -> HeldOut:
 
     Words that only held-out documents have are left out: no topic could have learned them.
     """
-    usable = np.flatnonzero(np.diff(corpus.indptr) >= (0 if corpus.vectors is not None else 2))
+    vectors, what = corpus.vectors, "documents with two different words"
+    usable = np.flatnonzero(np.diff(corpus.indptr) >= (0 if vectors is not None else 2))
+    if isinstance(vectors, GroupedRows):
+        usable, what = np.flatnonzero(vectors.lengths() >= 2), "groups with two rows"
     if len(usable) < 2 * FEWEST:
         raise ValueError(
-            f"the data has {len(usable)} documents with two different words or more; to hold some of them out, "
-            f"a sweep needs at least {2 * FEWEST}"
+            f"the data has {len(usable)} {what} or more; to hold some of them out, a sweep needs at least {2 * FEWEST}"
         )
     is_test = np.zeros(corpus.n_docs, dtype=bool)
     is_test[np.random.default_rng(seed).choice(usable, _number(wanted, len(usable)), replace=False)] = True
     rows = np.flatnonzero(~is_test)
-    train, test = corpus[rows], corpus[np.flatnonzero(is_test)]
+    train, test = (_alone(corpus[of]) for of in (rows, np.flatnonzero(is_test)))
     seen = np.bincount(train.index, minlength=corpus.n_words) > 0
     return (
         HeldOut(train, test, rows)
         if seen.all() or corpus.vectors is not None
         else HeldOut(train.keep_words(seen), test.keep_words(seen), rows)
     )
+
+
+def _alone(corpus: Corpus) -> Corpus:
+    """Without rows of other groups."""
+    data = corpus.vectors
+    return corpus.with_vectors(data.alone()) if isinstance(data, GroupedRows) else corpus
 
 
 def _number(wanted: object, usable: int) -> int:
@@ -85,10 +95,11 @@ class Fit:
     coherence: float
     diversity: float
     seconds: float
-    log_likelihood: Floats = field(repr=False, compare=False)  # [D] of the held-out words of each document
+    log_likelihood: Floats = field(repr=False, compare=False)  # [D] of the held-out words (or rows) of each document
     stability: float = np.nan  # with the other seeds of its size
     reproducibility: float = np.nan  # share of its topics that another seed has too; mean over the other seeds
     alike: Floats | None = field(default=None, repr=False, compare=False)  # [K] stability of each topic
+    n_scored: Floats = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)  # [D] words, or rows
 
     def value(self, measure: str) -> float:
         return float(getattr(self, measure))
@@ -172,18 +183,35 @@ def measured(topics: Floats, seed: int, data: HeldOut, seconds: float) -> Fit:
     scores, n = completion_scores(topics, data.test), min(TOP_WORDS, topics.shape[1])
     coherence = float(npmi_coherence(topics, data.train, top_n=n)) if n >= 2 else np.nan
     diversity = topic_diversity(topics, n)
-    return Fit(len(topics), seed, scores.mean, coherence, diversity, seconds, scores.log_likelihood)
+    return Fit(
+        len(topics), seed, scores.mean, coherence, diversity, seconds, scores.log_likelihood, n_scored=scores.n_tokens
+    )
 
 
 def measured_clusters(model: VectorMixture, seed: int, data: HeldOut, seconds: float) -> tuple[Fit, Floats]:
-    """The same for a mixture of vectors, and which of the held-out rows each cluster has, [K, rows]."""
-    likelihood, rows = model.score_samples(data.test), np.asarray(model.predict_proba(data.test)).T
+    """The same for clusters of vectors, and which of the held-out rows each cluster has, [K, rows]. Of groups the other
+    rows are known when a fifth of their rows are scored."""
+    rows = np.asarray(model.predict_proba(data.test)).T
+    if isinstance(model, AdmixtureEstimator):
+        likelihood, n_scored = model._completion(data.test)
+    else:
+        likelihood = model.score_samples(data.test)
+        n_scored = np.ones(len(likelihood))
     coherence = diversity = np.nan
     if model._has_words():
         words = view_of(model).topic_word
         n = min(TOP_WORDS, words.shape[1])
         coherence, diversity = float(npmi_coherence(words, data.train, top_n=n)), topic_diversity(words, n)
-    fit = Fit(len(rows), seed, float(likelihood.mean()), coherence, diversity, seconds, likelihood)
+    fit = Fit(
+        len(rows),
+        seed,
+        float(likelihood.sum() / n_scored.sum()),
+        coherence,
+        diversity,
+        seconds,
+        likelihood,
+        n_scored=n_scored,
+    )
     return fit, as_distributions(rows + 1e-9)
 
 

@@ -177,7 +177,11 @@ function effectTable(effect) {
     element(
       "thead",
       {},
-      element("tr", {}, ...[`nats per ${unit}`, "now", "after", "change"].map((t) => element("th", { scope: "col" }, t))),
+      element(
+        "tr",
+        {},
+        ...[`nats per ${unit}`, "now", "after", "change"].map((t) => element("th", { scope: "col" }, t)),
+      ),
     ),
     element(
       "tbody",
