@@ -43,6 +43,7 @@ OTHERS = {
     "scaling": "pretends to be a cluster for minutes",
     "ray": "tests/cluster tests what it times",
     "ray_faults": "tests/cluster does each once",
+    "host_faults": "tests/hosts does each once",
     "hosts": "tests/hosts fits on such hosts",
     "storage": "a server and a cluster; tests/storage and tests/cluster test what it measures",
     "nomadic": "tests/cluster tests what it times",

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.harness.cluster import NODE, WAIT_SECONDS, in_the_middle
 from topmix import LDA
-from topmix.engines import Ray, ray_pool
+from topmix.engines import Ray, ray_actor, ray_nomad, ray_pool
 from topmix.engines.ray_pool import pool_of
 from topmix.engines.ray_workers import RayWorkers
 from topmix.learners import Asynchronous, Memoized
@@ -103,6 +103,19 @@ def test_a_machine_that_joins_gets_shards(cluster, saved, undisturbed, machines,
     assert [record.workers["workers"] for record in model.history_] == [3, 3, 4, 4, 4]
     assert len(made) == PASSES * BATCHES
     assert Counter(peer for _, peer in made[-BATCHES:]) == dict.fromkeys(range(4), 3)  # one of each round
+
+
+def test_whichever_worker_comes_first_is_seen(cluster):
+    """The first of the list has no room for ever."""
+    import ray
+
+    kind = ray.remote(concurrency_groups={ray_nomad.GROUP: 4})(ray_actor.ShardActor)
+    free, pool = ray.available_resources()["CPU"], ray_pool.Pool.__new__(ray_pool.Pool)
+    pool.peers = [ray_pool.Peer(i, kind.options(num_cpus=cpus).remote()) for i, cpus in enumerate((5, 1))]
+    until(lambda: pool._all_there(0.1) or any(peer.is_alive for peer in pool.peers))
+    assert [peer.is_alive for peer in pool.peers] == [False, True]
+    pool.end()
+    until(lambda: ray.available_resources()["CPU"] == free)
 
 
 @pytest.mark.parametrize("copies", [0, pytest.param(1, marks=SLOW)])

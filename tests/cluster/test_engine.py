@@ -24,6 +24,7 @@ def test_settings_are_checked_and_survive_a_file():
     assert from_dict(engine.to_dict(), ENGINES, "engine") == engine
     assert repr(Ray()) == "Ray()"
     wrong = {"workers": 0, "cpus_per_worker": 0, "address": 7, "gpus_per_worker": 2, "copies": 2, "folder": 7}
+    wrong["start_seconds"] = 0
     for bad in ({name: value} for name, value in wrong.items()):
         with pytest.raises(ValueError, match=next(iter(bad))):
             Ray(**bad)
@@ -35,7 +36,7 @@ def test_every_setting_has_its_effect(cluster):
     from topmix.engines.ray_pool import pool_of
 
     assert list(inspect.signature(Ray).parameters) == [
-        "address", "workers", "cpus_per_worker", "gpus_per_worker", "copies", "folder"
+        "address", "workers", "cpus_per_worker", "gpus_per_worker", "copies", "start_seconds", "folder"
     ]  # fmt: skip
     corpus = sample_lda(60, 30, 3, doc_length=20, random_state=0).corpus
     free = ray.available_resources()["CPU"]
@@ -114,15 +115,18 @@ def ask_for_ever(actor):
         ray.get(actor.about.remote())
 
 
-def test_a_worker_that_no_node_has_room_for(cluster, monkeypatch):
+def test_a_worker_that_no_node_has_room_for(cluster, monkeypatch, caplog):
     from topmix.engines import ray_pool
 
-    monkeypatch.setattr(ray_pool, "START_SECONDS", 1.0)
-    with pytest.raises(ConnectionError, match="no worker of 5 CPUs could be started"):
-        LDA(2, max_iter=1, engine=Ray(workers=1, cpus_per_worker=5)).fit(np.eye(3))
+    monkeypatch.setattr(ray_pool, "QUIET_SECONDS", 0.2)
+    why = r"no worker of 5 CPUs could be started within 1 seconds: the cluster has 3 machines, the largest with 4 CPUs"
+    with pytest.raises(ConnectionError, match=why):
+        LDA(2, max_iter=1, engine=Ray(workers=1, cpus_per_worker=5, start_seconds=1)).fit(np.eye(3))
+    said = [r.getMessage() for r in caplog.records if r.name == "topmix.ray"]
+    assert said == ["no worker is there yet: waiting for room or new machines, up to 1 seconds"]
 
 
-def test_idle_workers_of_other_engines_give_way(cluster, monkeypatch):
+def test_idle_workers_of_other_engines_give_way(cluster):
     """Twelve cores: workers of two engines stay side by side, and end when a third one needs their cores."""
     import ray
 
@@ -141,20 +145,18 @@ def test_idle_workers_of_other_engines_give_way(cluster, monkeypatch):
     def engines():
         return {pool.engine for pool in ray_pool._pools.values()}
 
-    first, second = Ray(workers=1, cpus_per_worker=4), Ray(workers=1, cpus_per_worker=3)
+    first, second = Ray(workers=1, cpus_per_worker=4, start_seconds=10), Ray(workers=1, cpus_per_worker=3)
     assert (workers_of(first), workers_of(second), engines()) == (1, 1, {first, second})
     all_of_it = Ray(cpus_per_worker=4)
     assert (workers_of(all_of_it), engines()) == (3, {all_of_it})  # as many as fit
     seen = []
 
     def ask_another(record, view):
-        monkeypatch.setattr(ray_pool, "START_SECONDS", 1.0)
         with pytest.raises(ConnectionError, match=r"at work: 3 of Ray\(cpus_per_worker=4\); all others belong to"):
             view.fitted().set_params(engine=first).transform(X)
         seen.append(record.n_pass)
 
-    with monkeypatch.context() as monkeypatch:
-        workers_of(all_of_it, callbacks=[ask_another])
+    workers_of(all_of_it, callbacks=[ask_another])
     assert (seen, engines()) == ([1], {all_of_it})  # those at work stay
     assert (workers_of(first), engines()) == (1, {first})
     first.release()

@@ -313,7 +313,7 @@ def test_ray_is_asked_to_listen_on_this_machine_alone_where_it_is_started(monkey
     from topmix.engines import ray_pool
 
     asked = []
-    monkeypatch.setattr(ray_pool, "_started", set())
+    monkeypatch.setattr(ray_pool, "_named", {})
     monkeypatch.setattr(ray_pool.ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray_pool.ray, "get_runtime_context", lambda: SimpleNamespace(gcs_address="127.0.0.1:7"))
     monkeypatch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", True)
@@ -322,11 +322,10 @@ def test_ray_is_asked_to_listen_on_this_machine_alone_where_it_is_started(monkey
     for address in ("10.9.8.7:6379", "local", None):
         ray_pool.connect(address)
         monkeypatch.setattr(ray_pool.ray, "is_initialized", lambda: True)
+        ray_pool.connect(address)  # a second fit, by the name that it was given
         if address != "local":
             with pytest.raises(ValueError, match="is connected to the cluster at"):
                 ray_pool.connect("10.9.8.8:6379" if address is None else "local")
-        else:
-            ray_pool.connect("local")  # a second fit
         monkeypatch.setattr(ray_pool.ray, "is_initialized", lambda: False)
     assert [open_to_others for open_to_others, _ in asked] == [True, False, False]
     assert [how.get("include_dashboard") for _, how in asked] == [None, False, False]

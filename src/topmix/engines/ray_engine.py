@@ -14,7 +14,7 @@ from topmix.data.vectorize import Vectorizer
 from topmix.engines.cuda import Cuda
 from topmix.engines.engine import Engine, Workers
 from topmix.local import LocalStep
-from topmix.parameters.checks import whole_number, whole_number_or_none
+from topmix.parameters.checks import positive_number, whole_number, whole_number_or_none
 
 if TYPE_CHECKING:
     from topmix.engines.ray_nomads import RayNomads
@@ -46,6 +46,9 @@ class Ray(Engine):
     copies : int
         Copies on other nodes of what each batch remembers, 0 or 1. With 1 the fit goes on when a node is lost; with 0
         fewer bytes travel, and a lost node ends the fit.
+    start_seconds : float
+        Seconds to wait for the first worker, and for one to come back when all are lost. Machines that an autoscaler
+        starts may need minutes; the fit begins with the first of them, and others join it as they come.
     folder : str or None
         A folder that all machines see, or a URL such as s3://bucket/folder, for counts of texts: workers read Parquet
         files themselves, and write their counts to a temporary file there, which is removed after use. None is the
@@ -67,6 +70,7 @@ class Ray(Engine):
     cpus_per_worker: int = 1
     gpus_per_worker: int = 0
     copies: int = 1
+    start_seconds: float = 120.0
     folder: str | None = None
 
     def check(self) -> None:
@@ -79,6 +83,7 @@ class Ray(Engine):
         whole_number(self.gpus_per_worker, "gpus_per_worker", least=0)
         if self.gpus_per_worker > 1:
             raise ValueError(f"gpus_per_worker must be 0 or 1, got {self.gpus_per_worker}: use more workers")
+        positive_number(self.start_seconds, "start_seconds")
         if whole_number(self.copies, "copies", least=0) > 1:
             raise ValueError(f"copies must be 0 or 1, got {self.copies}")
 

@@ -25,8 +25,8 @@ from topmix.engines.ray_actor import About, Place, ShardActor
 from topmix.engines.ray_nomad import GROUP
 
 LOG = logging.getLogger("topmix.ray")
-START_SECONDS = 120.0  # for the first actor to be there; for one that died to come back, when no other is left
-MORE_SECONDS = 30.0  # for the others
+MORE_SECONDS = 30.0  # for the others, once the first actor is there
+QUIET_SECONDS = 10.0  # without any, before the log says so
 AGAIN_SECONDS = 5.0  # for workers of an earlier call to say that they are there
 ROOM_SECONDS = 10.0  # for the cores of workers that ended to be free
 LOOK_SECONDS = 1.0  # at least, between two looks at the machines of the cluster
@@ -47,10 +47,12 @@ class Wanted(Protocol):
     def cpus_per_worker(self) -> float: ...
     @property
     def gpus_per_worker(self) -> int: ...
+    @property
+    def start_seconds(self) -> float: ...
 
 
 _pools: dict[tuple[str, Wanted], Pool] = {}
-_started: set[str] = set()  # addresses of clusters that `connect` has started
+_named: dict[str, str] = {}  # what `connect` was given -> the address that Ray has for it
 
 
 class Peer:
@@ -127,27 +129,42 @@ class Pool:
             scheduling_strategy="SPREAD", **options
         )
         self.peers = [Peer(i, self._kind.remote()) for i in range(n)]
-        deadline, more = time.monotonic() + START_SECONDS, None
-        while not all(peer.look(0.02) for peer in self.peers):
+        begin = time.monotonic()
+        deadline, more, quiet = begin + engine.start_seconds, None, begin + QUIET_SECONDS
+        while not self._all_there(0.02):
             if any(peer.is_alive for peer in self.peers):
                 more = more or time.monotonic() + MORE_SECONDS
+            elif time.monotonic() > quiet:
+                LOG.warning(
+                    "no worker is there yet: waiting for room or new machines, up to %g seconds", engine.start_seconds
+                )
+                quiet = float("inf")
             if time.monotonic() > (more or deadline):
                 if not _end_idle(engine):  # cores may be free, and not enough of them on any node
                     break
-                deadline, more = time.monotonic() + START_SECONDS, None
+                deadline, more = time.monotonic() + engine.start_seconds, None
         alive = sum(peer.is_alive for peer in self.peers)
         if not alive:
             self.end()
             free = ray.available_resources()
             has = f"{free.get('CPU', 0.0):g} free CPUs" + (f" and {free.get('GPU', 0.0):g} free GPUs" if gpus else "")
             ours = ", ".join(f"{len(pool.peers)} of {pool.engine!r}" for pool in _pools.values())
+            cpus = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
             raise ClusterError(
                 f"no worker of {engine.cpus_per_worker} CPUs{' and a GPU' if gpus else ''} could be started within "
-                f"{START_SECONDS:.0f} seconds: the cluster has {has} (`ray status` says more). Workers of this process "
-                f"that are at work: {ours or 'none'}; all others belong to other programs."
+                f"{engine.start_seconds:g} seconds: the cluster has {len(cpus)} machines, the largest with "
+                f"{max(cpus, default=0.0):g} CPUs, and {has} (`ray status` says more). Workers of this process that "
+                f"are at work: {ours or 'none'}; all others belong to other programs. If an autoscaler starts "
+                "machines, give it more time: Ray(start_seconds=...)."
             )
         if alive < n:
             LOG.warning("%d of %d workers could be started; the others will join when there is room", alive, n)
+
+    def _all_there(self, seconds: float) -> bool:
+        """Waits so long for one more. Which of them comes first is not known: Ray starts them in any order."""
+        if probes := [peer.probe for peer in self.peers if peer.probe is not None]:
+            ray.wait(probes, timeout=seconds)
+        return len(self.alive()) == len(self.peers)
 
     def look_again(self) -> None:
         """Asks workers where they are: one that nobody called may have been lost meanwhile, and started elsewhere."""
@@ -173,7 +190,7 @@ class Pool:
         joined, self._nodes = nodes.keys() - self._nodes, set(nodes)
         if self.engine.workers is None and joined:
             room = sum(_fitting(self.engine, nodes[node]) for node in joined)
-            room -= sum(not peer.is_alive for peer in self.peers)  # they go there first
+            room -= sum(not peer.is_alive or peer.node in joined for peer in self.peers)  # they are or go there
             self.peers += [Peer(len(self.peers) + i, self._kind.remote()) for i in range(room)]
 
     def let_go(self) -> None:
@@ -194,12 +211,12 @@ class Pool:
 
     def wait_for_one(self) -> list[Peer]:
         """Those that can be asked, once any is there: those that stay, or all if none does."""
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + self.engine.start_seconds
         while not (found := self.staying() or self.alive()):
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"all {len(self.peers)} workers are lost and none came back within {START_SECONDS:.0f} seconds. A "
-                    "fit with a checkpoint continues from there when it is called again."
+                    f"all {len(self.peers)} workers are lost and none came back within {self.engine.start_seconds:g} "
+                    "seconds. A fit with a checkpoint continues from there when it is called again."
                 )
             time.sleep(0.05)
         return found
@@ -280,7 +297,7 @@ def connect(address: str | None) -> None:
         )
     if ray.is_initialized():
         here = ray.get_runtime_context().gcs_address
-        if address not in (None, "auto", here) and (address != "local" or here not in _started):
+        if address not in (None, "auto", here) and _named.get(address) != here:
             raise ValueError(f"address={address!r}, but this process is connected to the cluster at {here!r}")
         return
     how = {"log_to_driver": False, "logging_level": logging.WARNING, "configure_logging": False}
@@ -289,11 +306,13 @@ def connect(address: str | None) -> None:
             with _listening_here_alone():
                 ray.init(address="local", include_dashboard=False, **how)
             here = ray.get_runtime_context().gcs_address
-            _started.add(here)
+            _named["local"] = here
             if not ip_address(here.rpartition(":")[0].strip("[]")).is_loopback:
                 LOG.warning("Ray was started here and listens at %s: other machines may reach it", here)
         else:
             ray.init(address=address, **how)
+            if address is not None:
+                _named[address] = ray.get_runtime_context().gcs_address
     except (ConnectionError, GetTimeoutError, RuntimeError, ValueError) as error:
         raise ClusterError(f"there is no Ray cluster at address={address!r}: {error}") from error
 
