@@ -12,10 +12,11 @@ tokens, effects from Gaussians, a quarter of them zero. It counts 95% intervals 
 and of zeros. Topics are matched to the planted ones; sets where one is not found (cosine below 0.8) are left out of a
 second count, for they have no right answer. `completion` predicts held-out words of test documents (nats per token),
 with the prior 0.5 / K and with the method's own: LDA without and with covariates, and tomotopy's DMRModel until so many
-seconds have passed. tomotopy's metadata are categories alone: year is one. `versions` predicts held-out words too, with
-the topics of each document's year: LDA without and with OverTime and ByGroup, after four passes and after all, and
-tomotopy's DTModel until so many seconds have passed; `periods` are the scores year by year. `labels`
-predicts the newsgroup of the test documents of 20ng, and the category of abstracts of arXiv: LabelledLDA beside
+seconds have passed. tomotopy's metadata are categories alone: year is one. `--methods stm` is the port of R's stm on
+PyPI, structural-topic-model. `versions` predicts held-out words too, with the topics of each document's year: LDA
+without and with OverTime and ByGroup, after four passes and after all, and tomotopy's DTModel until so many seconds
+have passed; `periods` are the scores year by year. `labels` predicts the newsgroup of the test documents of 20ng, and
+the category of abstracts of arXiv: LabelledLDA beside
 scikit-learn's one-vs-rest logistic regression on TF-IDF and tomotopy's LLDAModel. `responses` predicts classes
 (accuracy) or a number (R2) from topics: SupervisedLDA beside LDA whose proportions a regression is fitted to after it,
 with the strength that is best on validation documents, a regression on TF-IDF, and, of numbers, tomotopy's SLDAModel;
@@ -30,9 +31,13 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
+import subprocess
 import time
 import warnings
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -44,6 +49,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import f1_score, r2_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_limits
 
 from benchmarks.harness import arguments, datasets
 from benchmarks.harness.memory import forget_peak, high_water
@@ -241,6 +247,39 @@ def tomotopy(X: Any, train: Any, scored: Any, columns: Any, a: Any, seed: int) -
     return found
 
 
+STM = """
+import sys, time
+import numpy as np, scipy.sparse as sp
+from stm import StructuralTopicModel
+
+folder, K, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+X, beside = sp.load_npz(folder + "/X.npz"), np.load(folder + "/beside.npy")
+model, spent, n = StructuralTopicModel(K, max_iter=1, warm_start=True, random_state=0), 0.0, 0
+while spent < seconds:
+    begin = time.process_time()
+    model.fit(X, prevalence=beside)
+    spent, n = spent + time.process_time() - begin, n + 1
+    np.savez(folder + f"/{n:04}.npz", phi=model.components_, seconds=spent)
+"""
+
+
+def stm(X: Any, train: Any, scored: Any, columns: Any, a: Any, seed: int) -> list[dict[str, float]]:
+    """The port of R's package, which needs Python 3.12: in an interpreter of its own, `--stm`. Its prior of documents
+    is no Dirichlet: topics alone are scored."""
+    of = columns(train)
+    sections = sorted(set(of["section"]))[1:]
+    beside = [[section == each for each in sections] for section in of["section"]]
+    year = np.array(of["year"])
+    with TemporaryDirectory() as folder:
+        sp.save_npz(f"{folder}/X.npz", sp.csr_matrix(X[train]))
+        np.save(f"{folder}/beside.npy", np.column_stack([np.array(beside, float), (year - year.mean()) / year.std()]))
+        one = dict(os.environ) | {"OPENBLAS_NUM_THREADS": "1"}
+        subprocess.run([a.stm, "-c", STM, folder, str(a.K), str(a.seconds)], check=True, env=one)
+        files = [np.load(path) for path in sorted(Path(folder).glob("0*.npz"))]
+        scores = [completion_score(file["phi"], X[scored]) for file in files]
+    return [{"seconds": float(f["seconds"]), "score": score, "own": score} for f, score in zip(files, scores)]
+
+
 def versions(a: Any, out: Results) -> None:
     for name in a.corpus:
         X = datasets._read(name)[0]
@@ -325,7 +364,8 @@ def labels(a: Any, out: Results) -> None:
         X, y, train, test, about = LABELLED[corpus]()
         for method in a.classifiers:
             begin = time.process_time()
-            found = CLASSIFIERS[method](X, y, train, test, a)
+            with threadpool_limits(1):  # the regression's many small products are ten times as long on two threads
+                found = CLASSIFIERS[method](X, y, train, test, a)
             seconds = time.process_time() - begin
             result = {f"{kind} F1": f1_score(y[test], found, average=kind) for kind in ("micro", "macro")}
             out.add(result | {"seconds": seconds}, {"what": "labels", "method": method, "threads": a.threads}, about)
@@ -520,6 +560,7 @@ METHODS = {
     "covariates": covariates,
     **{f"covariates, {n} passes": partial(covariates, max_iter=n) for n in (5, 10)},
     "tomotopy": tomotopy,
+    "stm": stm,
 }
 
 
@@ -532,7 +573,8 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--K", type=int, default=50)
     p.add_argument("--seeds", type=int, default=1)
     p.add_argument("--seconds", type=float, default=300.0)
-    p.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    p.add_argument("--methods", nargs="+", choices=METHODS, default=[name for name in METHODS if name != "stm"])
+    p.add_argument("--stm", default="python3.12", help="an interpreter with structural-topic-model, for `stm`")
     p.add_argument("--version-methods", nargs="+", choices=VERSIONS, default=list(VERSIONS))
     p.add_argument("--documents", type=int, default=100_000, help="of `size`")
     p.add_argument("--engine", default="threads", help="of `size`")
