@@ -8,6 +8,8 @@ NATIVE := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.[ch]pp' -not -
 SOURCES := $(NATIVE) $(shell find src -name '*.hpp' -o -name '*.cu' -o -name '*.py' -o -name '*.pyi' -o -name '*.js' -o -name '*.css' -o -name '*.html' 2>/dev/null)
 REBUILD = make --no-print-directory develop  # not $(MAKE), whose lines run even under `make -n`
 GROUPS := --group test --group lint
+# Where a shell keeps Python from writing bytecode, each of the hundreds of processes of a run compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-all develop lint native native-all guard guard-accept docs docs-publish wheel wheels wheel-check sdist sdist-check lowest audit review fuzz clean
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import hashlib
 import os
 import re
 import subprocess
 import tempfile
 import weakref
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -47,13 +49,22 @@ def library(name: str, L: int) -> ctypes.CDLL:
     folder = Path(tempfile.gettempdir()) / f"topmix-emulated-{os.getuid()}"
     folder.mkdir(exist_ok=True)
     built = folder / f"{name.partition('.')[0]}-{key}.so"
-    if not built.exists():
-        source, fresh = folder / f"{key}-{os.getpid()}.cpp", folder / f"{key}-{os.getpid()}.so"
-        source.write_text(text)
-        subprocess.run([os.environ.get("CXX", "g++"), *flags, "-o", str(fresh), str(source)], check=True)
-        fresh.replace(built)
-        source.unlink()
+    with one_at_a_time(folder / f"{key}.lock"):  # tests in other processes want the same programs at the same time
+        if not built.exists():
+            source, fresh = folder / f"{key}.cpp", folder / f"{key}.so"
+            source.write_text(text)
+            subprocess.run([os.environ.get("CXX", "g++"), *flags, "-o", str(fresh), str(source)], check=True)
+            fresh.replace(built)
+            source.unlink()
     return ctypes.CDLL(str(built))
+
+
+@contextmanager
+def one_at_a_time(path: Path) -> Iterator[None]:
+    """Other processes wait; the lock of one that ends, however it does, is free."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def kind_of(kernel: str) -> str:

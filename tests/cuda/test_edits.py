@@ -30,8 +30,9 @@ def corpus():
 
 @pytest.fixture
 def model(corpus, engine):
-    learner = Memoized(batch_size=30)
-    return LDA(4, engine=engine, max_iter=2, random_state=0, inference="collapsed", learner=learner).fit(corpus)
+    # As many topics of a word after a merger and a deletion: kernels are compiled for each number of them.
+    settings = {"n_active": 3, "inference": "collapsed", "learner": Memoized(batch_size=30)}
+    return LDA(5, engine=engine, max_iter=2, random_state=0, **settings).fit(corpus)
 
 
 @pytest.fixture(autouse=True)

@@ -94,7 +94,7 @@ def test_what_covariates_and_versions_do_on_a_device(engine):
     covariates = LDA(4, engine=engine, doc_topic_prior=Covariates("group"), max_iter=3, random_state=0)
     with pytest.raises(ValueError, match="inference='collapsed' or 'variational' alone"):
         covariates.set_params(inference="cvb0").fit(CORPUS, metadata=frame)
-    settings = {"topic_word_prior": ByGroup("group"), "inference": "variational", "max_iter": 2, "random_state": 0}
+    settings = SETTINGS | {"topic_word_prior": ByGroup("group"), "inference": "variational"}
     want, got = (LDA(4, engine=each, **settings).fit(CORPUS, metadata=frame) for each in ("threads", engine))
     np.testing.assert_allclose(got.topic_word_of("b"), want.topic_word_of("b"), rtol=1e-2, atol=1e-4)
     assert got.history_[-1].phase == "versions"

@@ -17,7 +17,7 @@ ROWS = np.random.default_rng(0).normal(size=(400, 6)) + np.repeat(np.arange(4) *
 BATCHES = Memoized(batch_size=4)
 
 FITS = {  # with the share of the memory that each is to do with
-    "LDA": (LDA(4, n_active=8, inference=Collapsed(sweeps=0), learner=BATCHES, max_iter=3, tol=0.0), CORPUS, 0.55),
+    "LDA": (LDA(4, n_active=3, inference=Collapsed(sweeps=0), learner=BATCHES, max_iter=3, tol=0.0), CORPUS, 0.55),
     "sampling": (LDA(4, inference=Collapsed(sweeps=3), learner=BATCHES, max_iter=9, tol=np.inf), CORPUS, 0.8),
     "GaussianMixture": (GaussianMixture(4, learner=Memoized(batch_size=40), max_iter=3), ROWS, 0.8),
     "MultinomialMixture": (MultinomialMixture(4, learner=BATCHES, max_iter=3), CORPUS, 0.9),

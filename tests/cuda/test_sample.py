@@ -182,7 +182,8 @@ SAMPLE = sample_lda(50, 40, 4, doc_length=20, random_state=2)
 
 @pytest.mark.parametrize("learner", ["memoized", pytest.param("batch", marks=pytest.mark.slow)])  # seconds each
 def test_a_fit_explores(engine, learner):
-    settings = {"learner": learner, "random_state": 0, "max_iter": 12, "inference": Collapsed(sweeps=5)}
+    settings = {"n_active": 3, "max_iter": 12, "random_state": 0}
+    settings |= {"learner": learner, "inference": Collapsed(sweeps=5)}
     first, again = (LDA(4, engine=engine, **settings).fit(SAMPLE.corpus) for _ in range(2))
     phases = [record.phase for record in first.history_]
     assert phases.count("sampling") == 5
@@ -200,7 +201,7 @@ def test_effects_have_intervals(engine):
     frame = {"group": ["a", "b"] * 25, "x": np.linspace(-1, 1, 50)}
     settings = {"doc_topic_prior": Covariates("group + x"), "max_iter": 45, "inference": Collapsed(sweeps=5)}
     there, here = (
-        LDA(4, random_state=0, **settings, **more).fit(SAMPLE.corpus, metadata=frame)
+        LDA(4, n_active=3, random_state=0, **settings, **more).fit(SAMPLE.corpus, metadata=frame)
         for more in ({"engine": engine}, {})
     )
     phases = [record.phase for record in there.history_]
