@@ -7,11 +7,12 @@
 Cells with planted topics of regions, 1% accessible; a fifth of the cells is held out, and scored by document
 completion. The other side is tomotopy, a collapsed Gibbs sampler in C++ as MALLET's is one in Java, with pycisTopic's
 priors and its default of 150 sweeps; or with --mallet MALLET itself, in the folder that it was unpacked in, by the two
-commands that pycisTopic runs, import-file and train-topics, without what pycisTopic does before and after them. Both
-are scored after some sweeps or passes (MALLET at the end), and scoring costs neither seconds. `sooner` is the seconds
-of the sampler after all of its sweeps, over those of the first fit of `run_cgs_models_mallet` that scores as well;
-beside it are the processor seconds, for machines that others use. Both use --threads threads. With --alone only topmix
-is run, once, with --passes passes, and the peak of its memory is printed: 400 million entries over 900,000 regions are
+commands that pycisTopic runs, import-file and train-topics, without what pycisTopic does before and after them. (PyPI
+has MALLET 2.0.7: `pip download --no-deps --no-binary :all: tethne==0.8`, in tethne/bin.) Both are scored after some
+sweeps or passes, and scoring costs neither seconds. `sooner` is the seconds of the sampler after all of its sweeps,
+over those of the first fit of `run_cgs_models_mallet` that scores as well; beside it are the processor seconds, for
+machines that others use. Both use --threads threads. With --alone only topmix is run, once, with --passes passes, and
+the peak of its memory is printed: 400 million entries over 900,000 regions are
 `--alone --cells 55000 --regions 900000 --K 50`.
 """
 
@@ -145,33 +146,42 @@ def sampled(train: sp.csr_matrix, test: sp.csr_matrix, K: int, threads: int) -> 
 
 
 def run_mallet(home: Path, train: sp.csr_matrix, test: sp.csr_matrix, K: int, threads: int) -> list[dict[str, Any]]:
+    """A run of its own for each number of sweeps, because MALLET shows its topics at the end; each with the import."""
     classes = os.pathsep.join(str(home / of) for of in ("class", "lib/mallet-deps.jar"))
     java = ["java", "-Xmx8g", "-Djava.awt.headless=true", "-classpath", classes]
+    rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+
+        def run(tool: str, *options: Any) -> tuple[float, float]:
+            """Seconds, and processor seconds of all its threads."""
+            begin, spent = time.perf_counter(), sum(os.times()[2:4])
+            subprocess.run([*java, f"cc.mallet.{tool}", *map(str, options)], check=True, capture_output=True)
+            return time.perf_counter() - begin, sum(os.times()[2:4]) - spent
+
         with open(folder / "cells.txt", "w") as file:
             for cell, (first, last) in enumerate(zip(train.indptr[:-1], train.indptr[1:])):
                 regions = (f"chr1:{500 * v}-{500 * v + 500}" for v in train.indices[first:last].tolist())
                 file.write(f"{cell} 0 {' '.join(regions)}\n")
-        begin, spent = time.perf_counter(), sum(os.times()[2:4])
-        for tool, options in (
-            ("classify.tui.Csv2Vectors", ["--preserve-case", "--keep-sequence", "--token-regex", r"\S+",
-                                          "--input", folder / "cells.txt", "--output", folder / "cells.mallet"]),
-            ("topics.tui.Vectors2Topics", ["--input", folder / "cells.mallet", "--num-topics", K, "--alpha", ALPHA,
-                                           "--beta", ETA, "--optimize-interval", 0, "--num-threads", threads,
-                                           "--num-iterations", SWEEPS[-1], "--output-state", folder / "state.gz",
-                                           "--output-doc-topics", folder / "cells.tsv", "--random-seed", 555,
-                                           "--topic-word-weights-file", folder / "regions.tsv"]),
-        ):  # fmt: skip
-            subprocess.run([*java, f"cc.mallet.{tool}", *map(str, options)], check=True, capture_output=True)
-        seconds, spent = time.perf_counter() - begin, sum(os.times()[2:4]) - spent
-        topics = np.zeros((K, train.shape[1]))
-        with open(folder / "regions.tsv", newline="") as file:
-            for k, region, weight in csv.reader(file, delimiter="\t"):
-                topics[int(k), int(region.split(":")[1].split("-")[0]) // 500] = float(weight)
-    found = completion_score(topics / topics.sum(axis=1, keepdims=True), test)
-    row = {"method": "mallet", "sweeps": SWEEPS[-1], "seconds": seconds, "processor_s": spent, "score": found}
-    return [row]
+        read = run(
+            "classify.tui.Csv2Vectors", "--preserve-case", "--keep-sequence", "--token-regex", r"\S+",
+            "--input", folder / "cells.txt", "--output", folder / "cells.mallet",
+        )  # fmt: skip
+        for sweeps in SWEEPS:
+            seconds, spent = run(
+                "topics.tui.Vectors2Topics", "--input", folder / "cells.mallet", "--num-topics", K, "--alpha", ALPHA,
+                "--beta", ETA, "--optimize-interval", 0, "--num-threads", threads, "--num-iterations", sweeps,
+                "--output-state", folder / "state.gz", "--output-doc-topics", folder / "cells.tsv",
+                "--random-seed", 555, "--topic-word-weights-file", folder / "regions.tsv",
+            )  # fmt: skip
+            topics = np.zeros((K, train.shape[1]))
+            with open(folder / "regions.tsv", newline="") as file:
+                for k, region, weight in csv.reader(file, delimiter="\t"):
+                    topics[int(k), int(region.split(":")[1].split("-")[0]) // 500] = float(weight)
+            found = completion_score(topics / topics.sum(axis=1, keepdims=True), test)
+            row = {"method": "mallet", "sweeps": sweeps, "seconds": read[0] + seconds, "processor_s": read[1] + spent}
+            rows.append(row | {"score": found})
+    return rows
 
 
 if __name__ == "__main__":
