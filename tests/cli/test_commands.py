@@ -331,6 +331,20 @@ def test_checkpoint_goes_on_with_the_same_bits(work, tmp_path):
     np.testing.assert_array_equal(whole.components_, half.components_)
 
 
+@pytest.mark.parametrize("name", ["vmf", "gaussian-admixture"])
+def test_checkpoint_of_clusters_goes_on_with_the_same_bits(name, tmp_path):
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(80, 3)))
+    np.save(tmp_path / "groups.npy", np.arange(80) % 7)
+    groups = ["--groups", tmp_path / "groups.npy"] if "admixture" in name else []
+    common = ["fit", tmp_path / "rows.npy", "--model", name, "-k", "3", "-q", "--tol", "-1e9", *groups, "-o"]
+    out_of(*common, tmp_path / "whole", "--max-iter", "24")
+    kept = ["--checkpoint", tmp_path / "c", "--checkpoint-every", "2"]
+    out_of(*common, tmp_path / "half", "--max-iter", "20", *kept)
+    out_of(*common, tmp_path / "half", "--max-iter", "24", *kept)
+    whole, half = topmix.load(tmp_path / "whole"), topmix.load(tmp_path / "half")
+    np.testing.assert_array_equal(whole.means_, half.means_)
+
+
 def test_resume_goes_on_from_the_model(work, tmp_path):
     common = ["fit", work / "docs", "-o", tmp_path / "m", "--json", "--tol", "-1e9", "--max-iter", "1"]
     out_of(*common, "-k", "5", "--seed", "1")

@@ -250,6 +250,18 @@ def test_checkpoints_through_pickles_are_continued_by_any_engine(name, sample, t
         assert [r.objective for r in resumed.history_] == [r.objective for r in whole.history_]
 
 
+@pytest.mark.parametrize("name", MIXTURE_FITS)
+def test_checkpoints_of_mixtures_are_continued_by_any_engine(name, sample, tmp_path):
+    X = sample("counts" if name.startswith("M") else "vectors")
+    groups = [np.arange(len(X)) % 9] if "Admixture" in name else []
+    whole, path = like(MIXTURE_FITS[name], "threads", tol=-np.inf).fit(X, *groups), tmp_path / "file"
+    half = [lambda record, view: record.n_pass > whole.n_iter_ // 2]
+    like(MIXTURE_FITS[name], Remote(), tol=-np.inf, callbacks=half).fit(X, *groups, checkpoint=path)
+    resumed = like(MIXTURE_FITS[name], Remote(3), tol=-np.inf).fit(X, *groups, checkpoint=path)
+    assert [r.objective for r in resumed.history_] == [r.objective for r in whole.history_]
+    np.testing.assert_array_equal(resumed.predict_proba(X, *groups), whole.predict_proba(X, *groups))
+
+
 def test_workers_are_closed_when_a_fit_ends_or_fails(sample):
     opened = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -18,6 +19,7 @@ from topmix.allocations import WEIGHTS
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.allocations.stick_prior import StickPrior, Sticks
+from topmix.api.checkpoints import Keep
 from topmix.api.described import where_words
 from topmix.api.estimator import learned
 from topmix.api.gaussian import GaussianMixture
@@ -38,13 +40,14 @@ from topmix.fitted.names import RELEVANCE
 from topmix.fitted.tables import document_info
 from topmix.fitting.history import Callback, Clock
 from topmix.fitting.loop import Interrupted
+from topmix.fitting.mixture_checkpoint import MixtureCheckpoint
 from topmix.learners import Learner
 from topmix.likelihoods.covariance import SingularCovariance
 from topmix.local import LocalStep, groups as group_steps
 from topmix.local.groups import AssignedGroups, GroupStep
 from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
-from topmix.numerics.dirichlet import NEGLIGIBLE, OBJECTIVES
+from topmix.numerics.dirichlet import NEGLIGIBLE
 from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import any_number, count_of_active, number_from, one_of, positive_number, whole_number
 from topmix.read import How, Reading, in_groups, read_known, split_groups
@@ -117,6 +120,8 @@ class AdmixtureEstimator(VectorMixture):
         texts: object = None,
         text: str | Sequence[str] | None = None,
         vectorizer: object = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
     ) -> Self:
         """Learns clusters of the rows of X, of shape (n_samples, n_features), and how groups of rows mix them.
 
@@ -124,13 +129,18 @@ class AdmixtureEstimator(VectorMixture):
         the Parquet file at the path X. Or X is a list of arrays, one for each group. Without either each row is a group
         of its own. `texts` has one text for each row, or one for each group in the order of `transform`. Their words
         describe the clusters: see `VonMisesFisherMixture.fit`.
+
+        With `checkpoint`, a path, the fit is saved there every `checkpoint_every` passes. Where the file exists, the
+        fit continues from it, and ends with the same bits as if it had never stopped: see `LDA.fit`. The file holds the
+        passes before clusters are exchanged. A fit of fewer than 20 passes continues with the same `max_iter` alone.
         """
+        keep = Keep.of(checkpoint, checkpoint_every)
         if isinstance(X, Corpus) and isinstance(X.vectors, GroupedRows) and texts is None:  # texts were read before
             X = X.with_vectors(X.vectors.alone())
             read = (_texts_of(X), How()) if X.n_tokens else None
-            return self._fit_as(Grouped(X, groups), None, How(), sample_weight, read)
+            return self._fit_as(Grouped(X, groups), None, How(), sample_weight, read, keep)
         of_groups = None if texts is None else (texts, How(text, vectorizer))
-        return self._fit_as(Grouped(X, groups), None, How(), sample_weight, of_groups)
+        return self._fit_as(Grouped(X, groups), None, How(), sample_weight, of_groups, keep)
 
     def partial_fit(self, X: object, groups: object = None, sample_weight: object = None) -> Self:
         """One stochastic step on these groups, as for a mixture. Streams do not learn the prior of groups: it stays."""
@@ -280,8 +290,9 @@ class AdmixtureEstimator(VectorMixture):
         sample_weight: object,
         clock: Clock,
         texts: tuple[object, How] | None = None,
+        keep: Keep | None = None,
     ) -> FittedMixture:
-        f = super()._fit(X, y, how, sample_weight, clock, texts)
+        f = super()._fit(X, y, how, sample_weight, clock, texts, keep)
         remembers = self._component("learner").remembers_rows
         if self._is_warm() or self._is_process() or not (self._exchanges() and f.converged and remembers):
             return f
@@ -289,6 +300,11 @@ class AdmixtureEstimator(VectorMixture):
         if now is f or texts is None:
             return now
         return replace(now, texts=self._with(now)._words_of(*texts, X, how))
+
+    def _checkpoint(self, *about: Any) -> MixtureCheckpoint:
+        if self._is_process():
+            raise ValueError("a checkpoint does not hold a search for the number of clusters yet")
+        return super()._checkpoint(*about)
 
     def _exchanges(self) -> bool:
         """Whether a higher objective also means better clusters."""
@@ -587,26 +603,19 @@ class AdmixtureEstimator(VectorMixture):
             self._found(), data, solver, keep_clusters=keep_clusters, want_likelihood=want_likelihood, weight=weight
         )
 
-    def _write(self, fitted: FittedMixture, out: Writer) -> None:
-        model = fitted.model
-        assert isinstance(model, Admixture)
-        out.value("objective", model.objective)
+    def _write_model(self, model: Any, out: Writer) -> None:
         model.prior.write(out.at("prior"))
         out.array("sizes", model.sizes)
         model.likelihood.write(out.at("clusters"))
-        if fitted.texts is not None:
-            fitted.texts.write(out.at("texts"))
 
-    def _read(self, about: dict[str, Any], file: CheckedReader, K: int) -> FittedMixture:
-        objective = file.choice("objective", OBJECTIVES)
+    def _read_model(self, file: CheckedReader, K: int, objective: str) -> Admixture:
         prior: DocumentPrior | StickPrior
         if file.has("prior.rho"):
             prior = StickPrior.read(file.at("prior"), K)
         else:
             prior = DocumentPrior.read(file.at("prior"), K, "variational" if objective == "vb" else "collapsed")
         likelihood = self._read_likelihood(file.at("clusters"), K, objective)
-        model = Admixture(prior, likelihood, file.array("sizes", K), objective, file.n_features)
-        return FittedMixture(**about, model=model, texts=self._read_words(file, K))
+        return Admixture(prior, likelihood, file.array("sizes", K), objective, file.n_features)
 
 
 class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):

@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight
 from topmix.allocations import WEIGHTS
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.allocations.stick_breaking import StickBreaking
+from topmix.api.checkpoints import Keep, checkpoint_of_clusters
 from topmix.api.described import Described
 from topmix.api.estimator import learned
 from topmix.api.odd_data import check_targets, warn_of_few_rows
@@ -36,6 +37,7 @@ from topmix.fitted.frames import DataFrame
 from topmix.fitted.mixture import ClusterWords, FittedMixture
 from topmix.fitted.tables import document_info
 from topmix.fitting.history import Clock, Record
+from topmix.fitting.mixture_checkpoint import MixtureCheckpoint
 from topmix.fitting.mixtures import MixtureProblem, MixtureStart
 from topmix.learners import Learner
 from topmix.learners.stochastic import blend, stream_of
@@ -111,10 +113,16 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
     def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> Any: ...
 
     def _fit_as(
-        self, X: object, y: object, how: How, sample_weight: object, texts: tuple[object, How] | None = None
+        self,
+        X: object,
+        y: object,
+        how: How,
+        sample_weight: object,
+        texts: tuple[object, How] | None = None,
+        keep: Keep | None = None,
     ) -> Self:
         clock = Clock()
-        self._learn(lambda: self._declared()._fit(X, y, how, sample_weight, clock, texts))
+        self._learn(lambda: self._declared()._fit(X, y, how, sample_weight, clock, texts, keep))
         f = self._found()
         if f.n_iter == self.max_iter and f.n_iter > 0 and self.tol >= 0 and not f.converged:
             warnings.warn(NOT_CONVERGED, ConvergenceWarning, stacklevel=4)
@@ -128,6 +136,7 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
         sample_weight: object,
         clock: Clock,
         texts: tuple[object, How] | None = None,
+        keep: Keep | None = None,
     ) -> FittedMixture:
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
         tol, before = any_number(self.tol, "tol"), self._fitted if self._is_warm() else None
@@ -144,7 +153,14 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
         warn_of_few_rows(n, K)
         n_rows = float(n) if weight is None else float(weight.sum())
         step, rng = self._local_step(K), self._rng()
-        prepared = self._prepared(rows_of(data), weight, K) if warm is None else None
+        checkpoint = None if keep is None else self._checkpoint(keep, data, weight, learner, warm and warm[0], step)
+        progress = None if checkpoint is None else checkpoint.read()
+        if checkpoint is not None and progress is not None:
+            with checkpoint.at.names_the_file():
+                progress.restore_generator(rng)
+            clock.start -= progress.history[-1].seconds
+        dealt_with = rng.bit_generator.state  # so that a resumed fit deals rows as this one
+        prepared = self._prepared(rows_of(data), weight, K) if warm is None and progress is None else None
         problem = MixtureProblem(
             data=data,
             weight=weight,
@@ -164,6 +180,9 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
             lengths=lengths,
             warm_up=self._warm_up(),
             search=self._search(reading, len(data)),
+            checkpoint=checkpoint,
+            found=progress,
+            dealt_with=dealt_with,
         )
 
         words = None if before is None else before.texts  # until the fit is over
@@ -199,6 +218,20 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
         if corpus.n_tokens == 0:  # vectors alone
             return f if before is None else replace(f, texts=before.texts)
         return replace(f, texts=ClusterWords.of(self._with(f)._shares(data, corpus.n_docs), corpus, read_so))
+
+    def _checkpoint(
+        self, keep: Keep, data: Corpus | Rows, weight: np.ndarray | None, learner: Learner, start: Any, step: LocalStep
+    ) -> MixtureCheckpoint:
+        K, objective = count_of_components(self.n_components), self._objective()
+        return MixtureCheckpoint(
+            at=checkpoint_of_clusters(self, data, weight, keep, learner, start),
+            write_model=self._write_model,
+            read_model=lambda file, K: self._read_model(file, K, objective),
+            K=K,
+            D=data.shape[1],
+            step=step,
+            has_memo=learner.has_memo,
+        )
 
     def _labels(self, data: Corpus | Rows) -> np.ndarray:
         """The cluster of each row of the fit."""
@@ -439,20 +472,24 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
         return self
 
     def _write(self, fitted: FittedMixture, out: Writer) -> None:
-        assert isinstance(fitted.model, Mixture)
-        weights = fitted.model.allocation
         out.value("objective", fitted.optimises)
-        out.value("weights", next(name for name, kind in WEIGHTS.items() if isinstance(weights, kind)))
-        weights.write(out.at("weights"))
-        fitted.model.likelihood.write(out.at("clusters"))
+        self._write_model(fitted.model, out)
         if fitted.texts is not None:
             fitted.texts.write(out.at("texts"))
 
+    def _write_model(self, model: Any, out: Writer) -> None:
+        weights = model.allocation
+        out.value("weights", next(name for name, kind in WEIGHTS.items() if isinstance(weights, kind)))
+        weights.write(out.at("weights"))
+        model.likelihood.write(out.at("clusters"))
+
     def _read(self, about: dict[str, Any], file: CheckedReader, K: int) -> FittedMixture:
-        objective = file.choice("objective", OBJECTIVES)
-        weights = WEIGHTS[file.choice("weights", tuple(WEIGHTS))].read(file.at("weights"), K, objective)
-        model = Mixture(weights, self._read_likelihood(file.at("clusters"), K, objective), file.n_features, K)
+        model = self._read_model(file, K, file.choice("objective", OBJECTIVES))
         return FittedMixture(**about, model=model, texts=self._read_words(file, K))
+
+    def _read_model(self, file: CheckedReader, K: int, objective: str) -> Mixture | Admixture:
+        weights = WEIGHTS[file.choice("weights", tuple(WEIGHTS))].read(file.at("weights"), K, objective)
+        return Mixture(weights, self._read_likelihood(file.at("clusters"), K, objective), file.n_features, K)
 
     def _read_words(self, file: CheckedReader, K: int) -> ClusterWords | None:
         return ClusterWords.read(file.at("texts"), K) if file.has("texts.indptr") else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Self
 
@@ -9,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Tags, check_random_state
 
+from topmix.api.checkpoints import Keep
 from topmix.api.estimator import learned
 from topmix.api.gaussian_parameters import responsibilities
 from topmix.api.mixture import MixtureEstimator, count_of_samples
@@ -162,14 +164,17 @@ class MultinomialMixture(MixtureEstimator):
         vectorizer: object = None,
         feature_names: Sequence[str] | None = None,
         layer: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
     ) -> Self:
         """Learns the clusters of X: texts, or counts of shape (n_samples, n_features). `LDA.fit` says what X may be,
-        and what the last four arguments mean.
+        and what the last six arguments mean.
 
         Warns with scikit-learn's ConvergenceWarning where `max_iter` passes were not enough; not where `tol` is
         negative, which asks for all of them, and not where a callback ended the fit.
         """
-        return self._fit_as(X, y, How(text, vectorizer, feature_names, layer), sample_weight)
+        how, keep = How(text, vectorizer, feature_names, layer), Keep.of(checkpoint, checkpoint_every)
+        return self._fit_as(X, y, how, sample_weight, keep=keep)
 
     def sample(self, n_samples: int = 1, *, length: int = 100) -> tuple[sp.csr_array, np.ndarray]:
         """Rows of `length` words drawn from the fitted mixture, cluster by cluster, and the cluster of each."""

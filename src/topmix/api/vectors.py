@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
+from topmix.api.checkpoints import Keep
 from topmix.api.described import where_words
 from topmix.api.mixture import MixtureEstimator, rows_of
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
@@ -51,6 +53,8 @@ class VectorMixture(MixtureEstimator):
         texts: object = None,
         text: str | Sequence[str] | None = None,
         vectorizer: object = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
     ) -> Self:
         """Learns the clusters of X, of shape (n_samples, n_features).
 
@@ -60,8 +64,15 @@ class VectorMixture(MixtureEstimator):
 
         Warns with scikit-learn's ConvergenceWarning where `max_iter` passes were not enough; not where `tol` is
         negative, which asks for all of them, and not where a callback ended the fit.
+
+        With `checkpoint`, a path, the fit is saved there every `checkpoint_every` passes and at its end. Where the file
+        exists already, the fit continues from it, with the same bits as if it had never stopped: see `LDA.fit`.
         """
-        return self._fit_as(X, y, How(), sample_weight, None if texts is None else (texts, How(text, vectorizer)))
+        of_texts, keep = (
+            None if texts is None else (texts, How(text, vectorizer)),
+            Keep.of(checkpoint, checkpoint_every),
+        )
+        return self._fit_as(X, y, How(), sample_weight, of_texts, keep)
 
     def counts(self, X: object, texts: object = None) -> Corpus:
         """X as the model reads it: a Corpus in the words of the model, with the vectors beside it where X is vectors

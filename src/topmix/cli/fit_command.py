@@ -207,7 +207,8 @@ def fit(
             raise typer.BadParameter(f"{type(estimator).__name__} knows no groups", param_hint="--groups")
         data: Corpus | Rows
         if isinstance(estimator, AdmixtureEstimator):
-            data, extra = _read_groups(estimator, source, settings, texts, groups)
+            data, of_texts = _read_groups(estimator, source, settings, texts, groups)
+            extra |= of_texts
         else:
             data = _read(estimator, source, settings, start, texts)
         if "n_components" not in chosen and not resume and takes_counts(estimator):

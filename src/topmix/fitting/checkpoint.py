@@ -12,11 +12,11 @@ how the documents were dealt to shards; and where the number of topics is search
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,8 @@ from topmix.stats.entries import EntryStats, TokenStats, topics
 
 LARGEST_COUNT = 2**62
 
+P = TypeVar("P")  # the progress of a fit: of a topic model, or of a mixture
+
 
 class CheckpointError(ValueError):
     """A checkpoint of another fit, or one that cannot be read."""
@@ -57,10 +59,14 @@ class Progress:
 
     def restore_generator(self, rng: np.random.Generator) -> None:
         """The generator deals documents as it did."""
-        try:
-            rng.bit_generator.state = self.random
-        except (TypeError, ValueError, KeyError, OverflowError) as error:
-            raise ModelFileError(f"the checkpoint has no state of a random generator: {error}") from error
+        restore_generator(rng, self.random)
+
+
+def restore_generator(rng: np.random.Generator, state: Mapping[str, object]) -> None:
+    try:
+        rng.bit_generator.state = state
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise ModelFileError(f"the checkpoint has no state of a random generator: {error}") from error
 
 
 @dataclass
@@ -91,24 +97,33 @@ class Checkpoint:
         out.value("t", p.state.t)
         about = {
             "n_features": V,
-            "fit": self.fit,
-            "history": [record.to_dict() for record in p.history],
-            "random": p.random,
             "n_memo": len(p.state.memo),
             "has_next": p.following is not None,
             "visits": {str(b): visit.times for b, visit in p.memory.items()},
-            "search": p.search,
-            "extra": out.values,
         }
-        write_file(self.path, CHECKPOINT, out.arrays, about)
+        self.save(out, about, p)
+
+    def save(self, out: Writer, about: Mapping[str, object], p: Any) -> None:
+        """With what every fit has."""
+        history = [record.to_dict() for record in p.history]
+        more = {"fit": self.fit, "history": history, "random": p.random, "search": p.search, "extra": out.values}
+        write_file(self.path, CHECKPOINT, out.arrays, {**about, **more})
 
     def read(self, model: TopicModel) -> Progress | None:
         """What `write` wrote, or None where there is no file. `model` is an empty one of the kind that is expected."""
+        return self.opened(lambda file: _progress(file, model))
+
+    def opened(self, read: Callable[[CheckedReader], P]) -> P | None:
+        """What `read` makes of the file of this fit; None where there is none."""
         try:
             with self.names_the_file(), open_whole(self.path) as opened:
                 file = open_file(opened, self.path, CHECKPOINT)
                 self._compare(file.table("fit") or {})
-                return _progress(file, model)
+                found = read(file)
+                if file.left:
+                    names = ", ".join(sorted(file.left))[:200]
+                    raise ModelFileError(f"has arrays that no checkpoint has: {names}")
+                return found
         except FileNotFoundError:
             return None
 
@@ -157,13 +172,16 @@ def _progress(file: CheckedReader, empty: TopicModel) -> Progress:
         memory[b] = Visit(_visits(times), docs, topics(tokens, "topic", found) if tokens.has("topic") else None)
     model = empty.read(file.at("model"), found, counts)
     following = empty.read(file.at("next"), found, counts) if file.about.get("has_next") is True else None
-    if file.left:
-        raise ModelFileError(f"has arrays that no checkpoint has: {', '.join(sorted(file.left))[:200]}")
     state = State(total, memo, file.integer("t", 0, LARGEST_COUNT))
+    return Progress(model, following, state, memory, past(file), file.table("random") or {}, search)
+
+
+def past(file: CheckedReader) -> list[Record]:
+    """The records of the passes that were made: one at least."""
     history = read_history(file)
     if not history:
         raise ModelFileError("has no history")
-    return Progress(model, following, state, memory, history, file.table("random") or {}, search)
+    return history
 
 
 def _words_of_shard(file: CheckedReader, V: int, K: int) -> WordStats | EntryStats | TokenStats:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from topmix.data.shard import Batches
 from topmix.engines import Engine, Workers
 from topmix.fitting.history import Record
 from topmix.fitting.loop import Log, Schedule, Stopping, no_passes
+from topmix.fitting.mixture_checkpoint import MixtureCheckpoint, MixtureProgress, around
 from topmix.learners import Learner, Passes, PassResult, State, Task
 from topmix.local import LocalStep
 from topmix.local.candidates import BY_CANDIDATES
@@ -47,10 +48,56 @@ class MixtureProblem:
     lengths: np.ndarray | None = None  # [groups] rows of each, where rows are in groups
     warm_up: int = 0  # first passes that may lower the objective
     search: ClusterProblem | None = None  # for the number of clusters
+    checkpoint: MixtureCheckpoint | None = None
+    found: MixtureProgress | None = None  # in its file
+    dealt_with: Mapping[str, object] = field(default_factory=dict)  # state of the generator that dealt the batches
+
+    def sizes(self) -> list[int]:
+        """Rows of each batch, or its groups."""
+        each = np.arange(len(self.data))
+        return [len(each[rows]) for rows in self.batches]
+
+
+@dataclass
+class Paused:
+    """A fit between two passes: what the learner carries, and who remembers the rest."""
+
+    problem: MixtureProblem
+    workers: Workers
+    state: State
+    log: Log
+
+    def keep(self, model: Mixture | Admixture, following: Mixture | Admixture | None) -> None:
+        """Writes the checkpoint."""
+        p = self.problem
+        assert p.checkpoint is not None
+        memory = self.workers.recall()
+        p.checkpoint.write(MixtureProgress(model, following, self.state, memory, self.log.history, p.dealt_with))
+
+    def is_due(self, is_last: bool) -> bool:
+        """Whether there is a checkpoint after this pass."""
+        checkpoint = self.problem.checkpoint
+        return checkpoint is not None and (is_last or len(self.log.history) % checkpoint.at.every == 0)
+
+    def resume(self, found: MixtureProgress, placed: Mixture | Admixture) -> None:
+        """Workers and the total are as they were. The total is where the model is."""
+        checkpoint = self.problem.checkpoint
+        assert checkpoint is not None
+        with checkpoint.at.names_the_file():
+            checkpoint.check(found, self.problem.sizes())
+        self.workers.restore(found.memory)
+        self.state.total = around(self.state.total, placed.likelihood.total)
 
 
 class FullScans(Schedule):
     """A fit converges in a pass that scored rows by all clusters: candidates alone may hide that others are better."""
+
+    def __init__(self, paused: Paused | None = None) -> None:
+        self.paused = paused
+
+    def keep(self, model: Mixture | Admixture, following: Mixture | Admixture | None, is_last: bool) -> None:
+        if self.paused is not None and self.paused.is_due(is_last):
+            self.paused.keep(model, following)
 
     def has_converged(self, history: Sequence[Record], stopping: Stopping) -> bool:
         return not (history and history[-1].effort.get(BY_CANDIDATES)) and stopping.has_converged(history)
@@ -59,7 +106,8 @@ class FullScans(Schedule):
 class RelearnedPrior(FullScans):
     """The prior of groups follows the statistics after each pass."""
 
-    def __init__(self, lengths: np.ndarray) -> None:
+    def __init__(self, paused: Paused, lengths: np.ndarray) -> None:
+        super().__init__(paused)
         self.lengths = lengths
 
     def after(self, result: PassResult, is_last: bool) -> Admixture | None:
@@ -98,9 +146,13 @@ class MixtureStart:
     def __init__(self, problem: MixtureProblem, rng: np.random.Generator, log: Log) -> None:
         p, learner = problem, problem.learner
         self.learner, self.log = learner, log
-        self.schedule: FullScans = FullScans() if p.lengths is None else RelearnedPrior(p.lengths)
-        with one_thread():
-            self.model, pseudo = p.start(rng)
+        self.schedule, pseudo = FullScans(), None
+        if p.found is not None:
+            log.history[:] = p.found.history
+            self.model = p.found.model
+        else:
+            with one_thread():
+                self.model, pseudo = p.start(rng)
         model, direction = self.model, learner.direction
         if isinstance(model, Admixture) and model.prior.learned and model.prior.posterior == "collapsed":
             direction = "unsteady"
@@ -110,13 +162,16 @@ class MixtureStart:
         self.passes: Passes = no_passes()
         if p.max_iter == 0:
             return
-        task = Task(
-            p.data, self.model, p.batches, p.step, p.engine, p.threads, p.n_active, p.max_iter, p.weight, p.is_warm
-        )
+        task = Task(p.data, model, p.batches, p.step, p.engine, p.threads, p.n_active, p.max_iter, p.weight, p.is_warm)
         self.workers = learner.open(task, rng)
-        state = State(pseudo_counts=pseudo)
+        state = State(pseudo_counts=pseudo) if p.found is None else p.found.state
+        paused = Paused(p, self.workers, state, log)
+        self.schedule = FullScans(paused) if p.lengths is None else RelearnedPrior(paused, p.lengths)
         try:
-            self.passes = _held(learner.passes(self.workers.place(self.model), self.workers, state))
+            placed = self.workers.place(model if p.found is None or p.found.following is None else p.found.following)
+            if p.found is not None:
+                paused.resume(p.found, placed)
+            self.passes = _held(learner.passes(placed, self.workers, state))
             if p.search is not None:
                 assert isinstance(p.data, GroupedRows)
                 assert isinstance(p.step, GroupStep)

@@ -141,6 +141,9 @@ class Categorical:
         out.array("eta", self.eta)
         self.total.write(out)
 
+    def read_sums(self, file: CheckedReader, K: int) -> WordStats:
+        return WordStats.read(file, len(self.eta), K)
+
     @classmethod
     def read(cls, file: CheckedReader, V: int, K: int, objective: str) -> Categorical:
         eta, total = file.array("eta", V, 1, positive=True), WordTotal.read(file, V, K)

@@ -34,6 +34,7 @@ TOLERANCE = 1e-3
 
 # Updates between two looks at which clusters are near each other: clusters move little, and the look takes K^2 D^2.
 STALE = 10
+MOST_CANDIDATES = 2**31
 
 
 @dataclass(slots=True)
@@ -362,6 +363,27 @@ class Gaussian:
         out.value("covariance_type", self.covariance_type)
         out.value("zero_mean", self.zero_mean)
         out.value("dtype", self.dtype)
+
+    def read_sums(self, file: CheckedReader, K: int) -> GaussianStats:
+        return GaussianStats.read(file, self.shape, K)
+
+    def write_near(self, out: Writer) -> None:
+        """What a fit that goes on needs besides: the neighbours that clusters have, and since when."""
+        out.value("candidates", self.n_candidates)
+        out.value("age", self.age)
+        if self.n_candidates and self.near is not None:
+            out.array("near", self.near.ravel())
+
+    def with_near(self, file: CheckedReader) -> Gaussian:
+        """With what `write_near` wrote."""
+        n, age = file.integer("candidates", 0, MOST_CANDIDATES), file.integer("age", 0, STALE)
+        K, near = len(self.total.N), None
+        if file.has("near"):
+            C = min(n, K)
+            near = file.vector("near", "I32", K * C).reshape(K, C)
+            if C == 0 or near.min() < 0 or near.max() >= K or np.any(near[:, 1:] <= near[:, :-1]):
+                raise ModelFileError(f"{file.prefix}near has clusters that are not from 0 to {K - 1}, ascending")
+        return replace(self, n_candidates=n, near=near, age=age)
 
     @classmethod
     def read(cls, file: CheckedReader, D: int, K: int, objective: str) -> Gaussian:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 
 # Where clusters and dimensions make at most this many sums, they stay in a core's cache while rows are added.
@@ -38,6 +39,8 @@ class Likelihood(Protocol):
     def zeros(self, n_features: int, K: int) -> Any: ...
     def regrouped(self, pieces: Pieces, N: np.ndarray) -> Self: ...
     def write(self, out: Writer) -> None: ...
+    def read_sums(self, file: CheckedReader, K: int) -> Any:
+        """The statistic of a shard, which wrote itself."""
 
     @staticmethod
     def assign(shard: Any, tables: Any, log_weights: np.ndarray, L: int) -> Any: ...

@@ -38,6 +38,9 @@ class DirectionStats(Additive):
 
     resultant: np.ndarray  # [K, D] sum w r x
 
+    def write(self, out: Writer) -> None:
+        out.array("resultant", self.resultant)
+
 
 class DirectionTables(NamedTuple):
     """What a shard needs of the clusters: all of it, since rows are dense.  Eq. (V.3)."""
@@ -193,6 +196,9 @@ class VonMisesFisher:
         out.value("max_concentration", self.max_concentration)
         out.value("dtype", self.dtype)
         out.value("concentration_type", self.concentration_type)
+
+    def read_sums(self, file: CheckedReader, K: int) -> DirectionStats:
+        return DirectionStats(file.array("resultant", K, self.n_features))
 
     @classmethod
     def read(cls, file: CheckedReader, D: int, K: int, objective: str) -> VonMisesFisher:

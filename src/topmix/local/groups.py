@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.stick_prior import StickPrior
 from topmix.data.vectors import GroupShard
+from topmix.files.reader import CheckedReader
+from topmix.files.writer import Writer
 from topmix.likelihoods.likelihood import LEAST_SHARE, Likelihood
 from topmix.local.mixture import rows_at_a_time
-from topmix.local.step import Info, StepResult
+from topmix.local.step import MOST_VISITS, Info, Kept, StepResult
 from topmix.models.admixture import AdmixtureTables
 from topmix.numerics.threads import threads
 from topmix.stats import MixtureStats, TopicStats
@@ -37,6 +39,18 @@ class GroupVisit(NamedTuple):
 
     times: int  # visits so far
     groups: DocTopics  # the counts of its groups, without zeros
+
+    @property
+    def size(self) -> int:
+        return len(self.groups.indptr) - 1
+
+    def write(self, out: Writer) -> None:
+        out.value("visits", self.times)
+        self.groups.write(out)
+
+    @classmethod
+    def read(cls, file: CheckedReader, K: int) -> GroupVisit:
+        return cls(file.integer("visits", 1, MOST_VISITS), DocTopics.read(file, K))
 
 
 class GroupCounts(NamedTuple):
@@ -56,6 +70,8 @@ class GroupStep:
     likelihood: type[Likelihood]
     n_active: int  # L, or all where there are fewer clusters
     warm_up: int = 0  # first visits, in which groups have pseudo-rows in common
+
+    memory: ClassVar[type[Kept] | None] = GroupVisit  # what it remembers
 
     def __call__(
         self, shard: GroupShard, tables: AdmixtureTables, memory: GroupVisit | None, scratch: _core.TopicScratch

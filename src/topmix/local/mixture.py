@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from topmix import _core
 from topmix.likelihoods.likelihood import Likelihood, ReadsOnce, Visited
-from topmix.local.step import StepResult
+from topmix.local.step import Kept, StepResult
 from topmix.models.mixture import MixtureTables
 from topmix.stats import MixtureStats
 
@@ -23,6 +23,8 @@ MOST_NUMBERS = 1 << 24  # of the rows of a piece, which may have to be copied
 class MixtureStep:
     likelihood: type[Likelihood]
     n_active: int  # L
+
+    memory: ClassVar[type[Kept] | None] = None  # what it remembers
 
     def __call__(self, shard: Any, tables: MixtureTables, memory: Any, scratch: _core.TopicScratch) -> StepResult:
         D, likelihood = len(shard.cols), self.likelihood
