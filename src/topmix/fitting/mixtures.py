@@ -119,6 +119,7 @@ class SearchedClusters(FullScans):
     """`topmix.search` says what comes next."""
 
     def __init__(self, search: ClusterSearch) -> None:
+        super().__init__()
         self.search = search
 
     def moves(self) -> dict[str, float]:
