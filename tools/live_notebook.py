@@ -69,7 +69,8 @@ def marimo_program(cells: Sequence[str]) -> str:
 
 
 def run_cell(page: Any, cell: int) -> None:
-    """Runs a cell of a Jupyter notebook; keys that come before it listens are lost."""
+    """Runs a cell of a Jupyter notebook. Keys that come before its kernel is there are lost, or open a dialog."""
+    page.wait_for_selector(".jp-Notebook-ExecutionIndicator:is([data-status=idle], [data-status=busy])")
     prompt = page.locator(".jp-CodeCell").nth(cell).locator(".jp-InputPrompt")
     for _ in range(20):
         page.locator(".jp-CodeCell").nth(cell).locator(".cm-content").click()

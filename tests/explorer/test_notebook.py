@@ -37,6 +37,10 @@ session.open(topmix.LDA(3, max_iter=10**9, tol=-1, callbacks=[session.watching()
 print("it was " + "stopped")
 """
 SELECTED = "print('chosen', explorer.selected_topics, len(explorer.selected_documents), 'server' in vars(explorer))"
+EDITED = """
+edited = explorer.model
+print("edited", [edit["do"] for edit in edited.edits_], edited.topic_names_, edited.n_components, lda.n_components)
+"""
 
 
 def ask(session, path, method="GET", **fields):
@@ -122,7 +126,7 @@ def opened(browser: Any, address: str) -> Any:
 def test_a_cell_shows_the_explorer(browser, tmp_path, program):
     pytest.importorskip(program, reason="it is not installed")
     pytest.importorskip("anywidget", reason="it is not installed")
-    with running(program, [FIT, SELECTED], tmp_path) as address:
+    with running(program, [FIT, SELECTED, EDITED], tmp_path) as address:
         page, shown = opened(browser, address)
         page.wait_for_selector(".jp-Notebook .jp-CodeCell")
         run_cell(page, 0)
@@ -142,6 +146,22 @@ def test_a_cell_shows_the_explorer(browser, tmp_path, program):
         with page.expect_download() as downloaded:
             shown.locator("a[download='topics.csv']").click()
         assert "violin" in Path(downloaded.value.path()).read_text()
+        shown.locator("#tab-topics").click()
+        options.nth(0).click()
+        shown.locator("#edit-merge").click()
+        shown.locator("#editor .chip").first.click()
+        shown.locator("#preview").click()
+        shown.locator("#accept").click()
+        shown.locator("#edit-rename").click()
+        shown.locator("#edit-name").fill("mine")
+        page.keyboard.press("Enter")
+        shown.locator("#topic-title", has_text="mine").wait_for()
+        assert options.count() == 2
+        run_cell(page, 2)
+        said = page.locator(".jp-OutputArea-output", has_text="edited ['merge', 'rename']")
+        said.wait_for()
+        assert "mine" in said.inner_text()
+        assert said.inner_text().rstrip().endswith(" 2 3")  # the estimator that was explored is not touched
         page.locator(".jp-CodeCell").nth(1).click()
         page.keyboard.press("Control+s")
         saved(tmp_path / "mine.ipynb")
