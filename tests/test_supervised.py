@@ -377,7 +377,7 @@ def test_what_responses_have_not_is_said(fitted):
     assert not hasattr(fitted, "partial_fit")
 
 
-SMALL = {"response_weight": 10.0, "max_iter": 4, "n_jobs": 1, "random_state": 0}
+SMALL = {"response_weight": 10.0, "max_iter": 2, "n_jobs": 1, "random_state": 0}
 
 
 @parametrize_with_checks([SupervisedLDA(2, response=kind, **SMALL) for kind in KINDS])
