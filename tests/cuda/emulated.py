@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from topmix.cuda.device import Device, program_of
+from topmix.cuda.device import Device, program_of, short
 from topmix.cuda.sources import PROGRAMS, STRUCTS, kernels, program, struct
 from topmix.engines import Cuda
 
@@ -142,6 +142,14 @@ class EmulatedDevice(Device):
     def nonzero(self, array):
         row, column = np.nonzero(array)
         return row, column, array[row, column]
+
+    def changes(self, array):
+        places = np.flatnonzero(array)
+        values = array.ravel()[places]
+        return places.astype(short(array.size)), values.astype(short(int(abs(values).max(initial=0))))
+
+    def change(self, array, places, values):
+        array.reshape(-1)[places] += values
 
     def take(self, array, ids, axis):
         return self._noted(np.take(array, ids, axis))

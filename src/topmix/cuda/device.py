@@ -76,6 +76,14 @@ class Device(ABC):
         """Rows, columns and values of what is not zero in a matrix, row by row, on the host."""
 
     @abstractmethod
+    def changes(self, array: DeviceArray) -> tuple[np.ndarray, np.ndarray]:
+        """Places in the flat array of integers that are not zero, and these, on the host: short ones where they fit."""
+
+    @abstractmethod
+    def change(self, array: DeviceArray, places: np.ndarray, values: np.ndarray) -> None:
+        """Adds integers to an array at places of the flat one, each of them once."""
+
+    @abstractmethod
     def take(self, array: DeviceArray, ids: npt.ArrayLike, axis: int) -> DeviceArray:
         """Some rows (axis 0) or columns (1) of a matrix, in this order."""
 
@@ -138,6 +146,11 @@ class Device(ABC):
     def mirror(self, host: object, *arrays: tuple[np.ndarray, npt.DTypeLike]) -> tuple[DeviceArray, ...]:
         """`arrays`, each with a dtype, on the device: copied once for each object `host` that they belong to."""
         return self.kept(host, lambda: tuple(self.array(array, dtype) for array, dtype in arrays))
+
+
+def short(most: int) -> type[np.signedinteger[Any]]:
+    """The shorter integers, where they have room for numbers up to this."""
+    return np.int32 if most < 2**31 else np.int64
 
 
 @cache
@@ -248,6 +261,18 @@ class CudaDevice(Device):
         row, column = self._allocated(array.nonzero)
         value = self._allocated(lambda: array[row, column])
         return self.get(row), self.get(column), self.get(value)
+
+    def changes(self, array: Cupy) -> tuple[np.ndarray, np.ndarray]:
+        flat = array.ravel()
+        places = self._allocated(lambda: flat.nonzero()[0].astype(short(flat.size)))
+        values = self._allocated(lambda: flat[places])
+        most = int(abs(values).max()) if len(values) else 0
+        return self.get(places), self.get(self._allocated(lambda: values.astype(short(most))))
+
+    def change(self, array: Cupy, places: np.ndarray, values: np.ndarray) -> None:
+        flat, at, more = array.ravel(), self.array(places), self.array(values)
+        with self._device, self.cupy.cuda.using_allocator(self.pool.malloc):
+            flat[at] += more
 
     def take(self, array: Cupy, ids: npt.ArrayLike, axis: int) -> DeviceArray:
         chosen = self.array(ids, np.int64)

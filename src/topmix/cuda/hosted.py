@@ -12,6 +12,7 @@ import numpy as np
 
 from topmix.cuda.device import Device
 from topmix.cuda.shard import DeviceShard
+from topmix.cuda.staying import StayingShards
 from topmix.cuda.topics import CudaFoldIn, CudaSCVB0Step, CudaTopicStep, TopicBackend, on_device, on_host, unit_of
 from topmix.cuda.words import DocumentStats
 from topmix.data.shard import Shard
@@ -40,13 +41,14 @@ class HostedStep:
             )
         self.step, self.engine = step, engine
         self._device: Device | None = None
+        self._staying: StayingShards | None = None
         self._shards: dict[int, tuple[Shard, DeviceShard]] = {}
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return HostedStep, (self.step, self.engine)
 
     def __call__(self, shard: Shard, tables: TopicTables, memory: object, scratch: object) -> StepResult:
-        device = self._device = self._device or self.engine.opened()
+        device = self._opened()
         unit = unit_of(float(np.max(shard.value, initial=0.0)))
         backend: Any = HOSTED[type(self.step)](self.step, device, unit)
         of_words: Any = tables.words  # whose arrays are on the host
@@ -56,6 +58,18 @@ class HostedStep:
         if isinstance(stats, TopicStats) and isinstance(stats.S, DocumentStats):
             stats = replace(stats, S=stats.S.on_host(unit))
         return StepResult(stats, on_host(device, new), info)
+
+    @property
+    def staying(self) -> StayingShards:
+        """Of topics whose statistics stay on the device too."""
+        if self._staying is None:
+            assert isinstance(self.step, TopicStep)
+            self._staying = StayingShards(self.step, self._opened())
+        return self._staying
+
+    def _opened(self) -> Device:
+        self._device = self._device or self.engine.opened()
+        return self._device
 
     def _there(self, shard: Shard, device: Device) -> DeviceShard:
         """Rows that are read at each visit are other objects, and copied again."""
@@ -67,6 +81,8 @@ class HostedStep:
 
     def close(self) -> None:
         self._shards.clear()
+        if self._staying is not None:
+            self._staying.clear()
         if self._device is not None:
             self._device.close()
             self._device = None

@@ -79,6 +79,13 @@ class DocumentStats(OneShard):
     def kernel_arguments(self, name: str) -> Given:
         """What the kernel is given of statistics that come (`new`) or leave (`old`)."""
 
+    @abstractmethod
+    def entries(self) -> EntryStats | TokenStats:
+        """The same on the host, exactly."""
+
+    def write(self, out: Writer) -> None:
+        self.entries().write(out)
+
     def add_to(
         self,
         counts: DeviceArray,
@@ -154,10 +161,11 @@ class DeviceWordStats(DocumentStats):
         topic[slot, entry], share[slot, entry] = stats.topic, stats.share
         return cls(shard, device.array(topic), device.array(share), device.array(stats.n), stats.totals)
 
-    def write(self, out: Writer) -> None:
+    def entries(self) -> EntryStats:
+        """The same on the host."""
         topic, share, n = (self.shard.device.get(x) for x in (self.topic, self.share, self.n))
         used = np.arange(len(topic))[:, None] < n
-        EntryStats(n, topic.T[used.T], share.T[used.T], self.totals).write(out)
+        return EntryStats(n, topic.T[used.T], share.T[used.T], self.totals)
 
     def merged_entropy(self, partner: np.ndarray, unit: float) -> np.ndarray:
         """[K] what merging pairs of topics would take from the entropy, at the lower topic of each pair."""
@@ -191,8 +199,8 @@ class DeviceTokenStats(DocumentStats):
     def of(cls, shard: DeviceShard, stats: TokenStats) -> DeviceTokenStats:
         return cls(shard, shard.device.parking.hold(shard.device.array(stats.z, np.uint16)), stats.totals)
 
-    def write(self, out: Writer) -> None:
-        TokenStats(self.shard.device.get(self.z), self.totals).write(out)
+    def entries(self) -> TokenStats:
+        return TokenStats(self.shard.device.get(self.z), self.totals)
 
     def kernel_arguments(self, name: str) -> Given:
         return {f"{name}_z": self.z, "word": self.shard.tokens.word}

@@ -54,6 +54,7 @@ class Report(NamedTuple):
     processor: float  # seconds of all its threads
     resident: int  # bytes of this process
     place: Place
+    fetched: int = 0  # bytes that came by reference, for a worker with a GPU
 
 
 @dataclass
@@ -100,6 +101,22 @@ class ShardActor(NomadHost):
         stats, new, info = session.worker.step(self._shard(session, b, message), tables, memory)
         took = time.perf_counter() - begin, time.process_time() - used
         return stats, new, Report(info, new is not None, n_bytes(stats), n_bytes(new), *took, resident(), self.place)
+
+    def on_device(self, opening: Opening, what: str, *arguments: object) -> tuple[object, object, Report]:
+        """A method of the shards that stay on the GPU of this worker. It fetches what it lacks."""
+        begin, used, session, fetched = time.perf_counter(), time.process_time(), self._session(opening), [0]
+
+        def fetch(ref: ObjectRef | None) -> Any:
+            value = None if ref is None else ray.get(ref)
+            fetched[0] += n_bytes(value)
+            return value
+
+        with use_threads(session.worker.threads):
+            step: Any = session.worker.local
+            first, second = getattr(step.staying, what)(*arguments, fetch)
+        took = time.perf_counter() - begin, time.process_time() - used
+        sizes = n_bytes(second), n_bytes(first)
+        return first, second, Report({}, first is not None, *sizes, *took, resident(), self.place, fetched[0])
 
     def add(self, a: T, b: T) -> tuple[T, int]:
         """The sum, and the bytes of the second part, which may have come from another node."""

@@ -91,7 +91,11 @@ class Ray(Engine):
         if self.gpus_per_worker:
             from topmix.cuda.hosted import HostedStep
 
-            step = HostedStep(step, Cuda())  # Ray shows each worker its own GPU alone
+            hosted = HostedStep(step, Cuda())  # Ray shows each worker its own GPU alone
+            pool = self._pool()
+            from topmix.engines.ray_gpu import RayGpuWorkers
+
+            return RayGpuWorkers(shards, hosted, pool, self.cpus_per_worker, self.copies)
         pool = self._pool()
         from topmix.engines.ray_workers import RayWorkers
 

@@ -170,11 +170,14 @@ class RayWorkers:
             room.append([peer] * (least + (i < more) - len(kept)))
         by_turns = [peer for turn in zip_longest(*room) for peer in turn if peer is not None]
         for b, peer in zip(new, chain(*room) if together else by_turns, strict=True):
-            if b in self._home:
-                self._n_homes[self._home[b].number] -= 1
-                LOG.info("shard %d goes from %r to %r", b, self._home[b], peer)
-            self._home[b] = peer
-            self._n_homes[peer.number] += 1
+            self.move(b, peer)
+
+    def move(self, b: int, peer: Peer) -> None:
+        if b in self._home:
+            self._n_homes[self._home[b].number] -= 1
+            LOG.info("shard %d goes from %r to %r", b, self._home[b], peer)
+        self._home[b] = peer
+        self._n_homes[peer.number] += 1
 
     def copy(self, visited: Visited, *remembered: ObjectRef) -> bool:
         """Has a worker of another node hold what the shard remembers, if that is wanted or its node is about to go;
