@@ -1,20 +1,20 @@
-"""What does a worker of a Ray cluster do on its GPU? Runs the actor of a cluster in this process, without Ray.
+"""What does a worker of a Ray cluster do on its GPU? Runs driver and worker of a cluster in this process, without Ray.
 
     python -m benchmarks.gpu_worker --corpus arxiv_100k --K 400 --passes 6
-    python -m benchmarks.gpu_worker --quick --engine threads          # where there is no GPU
+    python -m benchmarks.gpu_worker --quick --engine emulated         # where there is no GPU
 
-Where Ray is not installed, a few lines take the place of its names. Tables, what shards remember and statistics go
-through pickle, as through an object store. The same fit, memoized, by the actor of `Ray(gpus_per_worker=1)`, by engine
-"cuda", where statistics stay on the device, and by threads: seconds of a pass (median, without the first), bytes that
-the actor gets and returns per pass, and the largest difference of the topics (shares of words) from those of threads.
+A few lines take the place of Ray's names: whatever is put, given or returned goes through pickle, as through an object
+store. The same fit, memoized, by one worker of `Ray(gpus_per_worker=1)`, by engine "cuda" and by threads: seconds of a
+pass (median, without the first), bytes that the worker gets and returns in a pass (the last), and the largest
+difference of the topics (shares of words) from those of threads.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import pickle
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -27,8 +27,7 @@ from benchmarks.harness.results import Results
 from topmix.cuda.hosted import HostedStep
 from topmix.data.shard import Shards
 from topmix.engines import Cuda, Threads
-from topmix.engines.engine import ShardResult, Tables, Workers
-from topmix.engines.local import LocalWorkers, Worker
+from topmix.engines.engine import Workers
 from topmix.inference import Collapsed
 from topmix.learners import Memoized
 from topmix.local import LocalStep
@@ -40,28 +39,31 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--K", type=int, default=400)
     p.add_argument("--passes", type=int, default=6)
     p.add_argument("--batches", type=int, default=8, help="in a pass, of which two make an update")
-    p.add_argument("--engine", choices=("cuda", "threads"), default="cuda", help="where the actor computes")
+    p.add_argument("--engine", choices=("cuda", "emulated"), default="cuda", help="of the worker")
     a = p.parse_args(argv)
     if a.quick:
         a.corpus, a.K, a.passes = datasets.GENERATED, 10, 4
     data = datasets.load(a.corpus)
     X, out = data.train, Results(a.out, "gpu_worker")
     learner = Memoized(batch_size=-(-X.shape[0] // a.batches), batches_per_update=2)
+    cuda = Cuda()
+    if a.engine == "emulated":
+        from tests.cuda.emulated import Emulated
+
+        cuda = Emulated()
     topics: dict[str, np.ndarray] = {}
     for name in ("threads", "cuda", "actor"):
-        if name == "cuda" and a.engine == "threads":
-            continue
-        actor = Actor(a.engine == "cuda")
-        engine = {"threads": "threads", "cuda": Cuda(), "actor": actor}[name]
+        engine = {"threads": "threads", "cuda": cuda, "actor": Actor(cuda)}[name]
         how = {"max_iter": a.passes, "tol": -float("inf"), "random_state": 0, "inference": Collapsed(sweeps=0)}
         model = ours.lda(a.K, **how, learner=learner, engine=engine, n_jobs=a.threads).fit(X)
         topics[name] = model.components_ / model.components_.sum(axis=1, keepdims=True)
+        last = model.history_[-1].workers or {}
         found = {
             "seconds": float(np.median(np.diff([record.seconds for record in model.history_]))),
             "difference": float(abs(topics[name] - topics["threads"]).max()),
             "objective": model.history_[-1].objective,
-            "bytes_in": actor.bytes_in / a.passes,
-            "bytes_out": actor.bytes_out / a.passes,
+            "bytes_in": last.get("sent", 0.0),
+            "bytes_out": last.get("received", 0.0),
         }
         print(
             f"{name}: {found['seconds']:.3f} s a pass, objective {found['objective']:.6g}, topics differ by at most "
@@ -77,50 +79,109 @@ class Actor(Threads):
     """One worker of a cluster, in this process."""
 
     maps_files = False
-    on_gpu: bool = True
-    bytes_in, bytes_out = 0, 0
+    cuda: Cuda = Cuda()  # noqa: RUF009  (immutable)
 
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
-        return ActorWorkers(self, shards, HostedStep(step, Cuda()) if self.on_gpu else step, threads)
+        without_ray()
+        from topmix.engines.ray_actor import ShardActor
+        from topmix.engines.ray_gpu import RayGpuWorkers
+
+        peer: Any = OnePeer(ShardActor())
+        pool: Any = OnePool(peer)
+        return RayGpuWorkers(shards, HostedStep(step, self.cuda), pool, threads, copies=1)
 
 
-class ActorWorkers(LocalWorkers):
-    def __init__(self, engine: Actor, shards: Shards, step: LocalStep, threads: int):
-        super().__init__(shards, Worker(step, threads))
-        self.engine, self.actor = engine, actor_class()()
-        self.opening = pickle.loads(pickle.dumps(("session", step, threads)))
+class OnePeer:
+    number, node, pid, resident, is_alive, is_late, since = 0, "here", 0, 0, True, False, 0.0
 
-    def run(self, tables: Tables, shards: Iterable[int]) -> Iterator[ShardResult]:
-        for b in shards:
-            sent = pickle.dumps((tables(self.shards[b].cols), self._memory.get(b)), protocol=5)
-            found = self.actor.step(self.opening, b, [self.shards.message(b)], *pickle.loads(sent))
-            back = pickle.dumps(found, protocol=5)
-            stats, memory, report = pickle.loads(back)
-            object.__setattr__(self.engine, "bytes_in", self.engine.bytes_in + len(sent))
-            object.__setattr__(self.engine, "bytes_out", self.engine.bytes_out + len(back))
-            if memory is not None:
-                self._memory[b] = memory
-            yield ShardResult(b, stats, report.info)
+    def __init__(self, actor: object):
+        self.actor, self.place = SimpleNamespace(), ("here", 0)
+        for name in ("on_device", "step", "close", "columns"):
+            setattr(self.actor, name, Method(getattr(actor, name)))
+        self.waiting: set[object] = set()
 
-    def close(self) -> None:
-        self.actor.close("session")
-        super().close()
+    def answered(self, ref: object) -> None:
+        self.waiting.discard(ref)
+        self.since = time.monotonic()
 
 
-def actor_class() -> Any:
-    """The class of actors, which asks what stands here in the place of Ray."""
-    if importlib.util.find_spec("ray") is None:
-        for name in ("ray", "ray.actor", "ray.exceptions"):
-            sys.modules.setdefault(name, ModuleType(name))
-        ray: Any = sys.modules["ray"]
-        ray.ObjectRef = sys.modules["ray.actor"].ActorHandle = object  # type: ignore[attr-defined]
-        sys.modules["ray.exceptions"].RayError = OSError  # type: ignore[attr-defined]
-        ray.method = lambda **_: lambda method: method
-    from topmix.engines import ray_actor
+class OnePool:
+    def __init__(self, peer: OnePeer):
+        self.peers, self.users, self.leaving = [peer], set[object](), set[str]()
 
-    here = SimpleNamespace(get_node_id=lambda: "here")
-    ray_actor.ray = SimpleNamespace(get=lambda value: value, get_runtime_context=lambda: here)  # type: ignore[attr-defined]
-    return ray_actor.ShardActor
+    def all(self) -> list[OnePeer]:
+        return list(self.peers)
+
+    alive = staying = wait_for_one = all
+
+    def look_around(self) -> None:
+        pass
+
+    let_go = look_around
+
+
+class Reference:
+    """To a value that was pickled."""
+
+    def __init__(self, value: object):
+        self.pickled = pickle.dumps(value, protocol=5)
+
+    def value(self) -> Any:
+        return pickle.loads(self.pickled)
+
+    def __reduce__(self) -> tuple[Callable[[int], Reference], tuple[int]]:
+        _known[id(self)] = self
+        return _found, (id(self),)
+
+
+def _found(number: int) -> Reference:
+    return _known[number]
+
+
+_known: dict[int, Reference] = {}  # that were given to a call which has not begun
+
+
+class Method:
+    """Of an actor: it is called at once."""
+
+    def __init__(self, method: Callable[..., Any], n_returns: int = 1):
+        self.method, self.n_returns = method, n_returns
+
+    def options(self, num_returns: int) -> Method:
+        return Method(self.method, num_returns)
+
+    def remote(self, *given: object) -> Any:
+        arguments = Reference(given).value()
+        _known.clear()
+        found = self.method(*(a.value() if isinstance(a, Reference) else a for a in arguments))
+        return [Reference(each) for each in found] if self.n_returns > 1 else Reference(found)
+
+
+class Names(ModuleType):
+    """A module in which every name is some class of errors."""
+
+    def __getattr__(self, name: str) -> type[Exception]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = type(name, (Exception,), {})
+        setattr(self, name, made)
+        return made
+
+
+def without_ray() -> None:
+    """Puts what stands here in the place of Ray's modules."""
+    if isinstance(sys.modules.get("ray"), Names):
+        return
+    if "ray" in sys.modules:
+        raise RuntimeError("Ray is imported already, and nothing can stand in its place")
+    for name in ("ray", "ray.actor", "ray.exceptions", "ray._private", "ray._private.state"):
+        sys.modules[name] = Names(name)
+    ray: Any = sys.modules["ray"]
+    ray.ObjectRef, ray.put = Reference, Reference
+    ray.get = lambda found: [ref.value() for ref in found] if isinstance(found, list) else found.value()
+    ray.wait = lambda refs, **_: (refs, [])
+    ray.method = lambda **_: lambda method: method
+    ray.get_runtime_context = lambda: SimpleNamespace(get_node_id=lambda: "here")
 
 
 if __name__ == "__main__":

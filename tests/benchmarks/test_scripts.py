@@ -25,7 +25,7 @@ QUICK = {  # where it is not --quick
     "exploration": ["planted", "--quick"],
     "stream": ["corpus", "--quick"],
     "texts": ["table", "--quick"],
-    "gpu_worker": ["--quick", "--engine", "threads"],
+    "gpu_worker": ["--quick", "--engine", "emulated"],
     "single_cells": ["--quick", "--folder", "{tmp}"],
     "patches_scale": ["--quick", "--file", "{tmp}/patches.npy"],
     "cuda": ["--quick", "--engine", "threads", "--scores", "--measures"],
