@@ -107,7 +107,7 @@ def one_fit(hosts: Hosts, program: subprocess.Popen[str], fault: str, host: int,
     found: dict[str, Any] = json.loads(line)
     after = [sum(hosts.sent(i)) for i in range(hosts.n)]
     hosts.join(host)
-    if fault not in ("none", "cut"):
+    if fault in ("kill", "long", "never") or found["workers"][-1:] != [HOSTS]:
         hosts.kill(host)  # what is left of a node that Ray has given up
         hosts.start_node(host)
     return found | {"line_bytes": [b - a for a, b in zip(before, after, strict=True)]}

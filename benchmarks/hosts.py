@@ -9,8 +9,9 @@ are measured once, at the beginning.
 
 On a machine with fewer cores than hosts, and with other programs, seconds by the clock say little: processor seconds
 of all processes of all hosts (Ray's own among them, the switch's not) and bytes on the lines, headers included, stand
-beside. The prediction is that of benchmarks.scaling for rounds: what an unshaped pass takes, and the bytes of tables
-and sums through the driver's line, without those of the worker that is on its host. It knows no delay.
+beside, and what the same processes take after the fit, while they wait. The prediction is that of benchmarks.scaling
+for rounds: what an unshaped pass takes, and the bytes of tables and sums through the driver's line, without those of
+the worker that is on its host. It knows no delay.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ SHAPES: tuple[tuple[float, float, float], ...] = (
     (1.0, 100.0, 0.0),
 )
 STORE = 2**30  # bytes of a node: statistics of batches, and their copies
+REST_SECONDS = 8.0  # after a fit, to see what a cluster takes that does nothing
 FIRST = 2  # passes that do not count
 SENT = ("sent", "received")  # through the driver
 
@@ -104,6 +106,9 @@ def measured(hosts: Hosts, program: subprocess.Popen[str], kind: str) -> dict[st
     else:
         raise RuntimeError("the program on the first host has ended")
     found: dict[str, Any] = json.loads(line)
+    at_rest = sum(_used(hosts).values())
+    time.sleep(REST_SECONDS)
+    found["idle"] = (sum(_used(hosts).values()) - at_rest) / REST_SECONDS
     (used, before), (later, after) = marks[FIRST - 1], marks[-1]
     passes = len(marks) - FIRST
     by_name = {name: round((later[name] - used[name]) / passes, 3) for name in later if later[name] > used[name]}

@@ -11,12 +11,15 @@ The least that a pass can send is every block once to every other worker (8 byte
 driver, which has the model after each pass. `block_bytes` is the most that a worker had of the topics at a time;
 `own_bytes` is what it needs for its documents besides.
 
-The last row: an allowance of bytes that is enough for each of the most workers, and not for one worker alone.
+The last row: an allowance of bytes that is enough for each of the most workers, and not for one worker alone. With
+`--limit MB` there is that row alone, and the kernel refuses each worker more than so much beside what it began with
+(RLIMIT_DATA, Linux).
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import time
 from typing import Any
 
@@ -26,6 +29,7 @@ import ray
 from benchmarks.harness import arguments, datasets
 from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
+from benchmarks.storage import Peaks, memory
 from topmix.data import Corpus
 from topmix.engines import Ray
 from topmix.engines.ray_nomads import RayNomads
@@ -41,6 +45,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--passes", type=int, default=6)
     p.add_argument("--opening", type=int, default=3, help="first passes under posterior means")
     p.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4, 8])
+    p.add_argument("--limit", type=float, help="MB that the kernel allows each worker")
     a = p.parse_args(argv)
     if a.quick:
         a.corpus, a.K, a.passes, a.workers = datasets.GENERATED, 10, 3, [1, 2]
@@ -50,6 +55,9 @@ def main(argv: list[str] | None = None) -> int:
     if not ray.is_initialized():
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         ray.init("local", num_cpus=max(a.workers), include_dashboard=False, log_to_driver=False)
+    if a.limit:
+        out.add(within_limit(corpus, a), settings | {"limit": a.limit}, data)
+        return 0
     base = fit(corpus, "threads", a)
     base["score"] = score(base.pop("model"), data)
     print(f"threads: {base['seconds']:.2f} s a pass, {base['processor']:.2f} processor seconds, {base['score']:.4f}")
@@ -126,6 +134,28 @@ def within_allowance(corpus: Corpus, a: Any, needs: dict[int, float]) -> dict[st
         RayNomads.allowance = None
     print(f"an allowance of {allowance / 1e6:.1f} MB: {few} worker: {result[str(few)]}; {many}: {result[str(many)]}")
     return result
+
+
+def within_limit(corpus: Corpus, a: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for n in (min(a.workers), max(a.workers)):
+        engine = Ray(workers=n)
+        pids = [peer.pid for peer in engine._pool().peers]
+        began, peaks = [memory(pid, "RssAnon") for pid in pids], Peaks(pids)
+        for pid in pids:
+            most = int((memory(pid, "VmData") + a.limit) * 1e6)
+            resource.prlimit(pid, resource.RLIMIT_DATA, (most, most))
+        try:
+            fitted = fit(corpus, engine, a)
+            said = f"fitted, {fitted['objective']:.4f} per token"
+            found["model_mb"] = fitted["model"].components_.nbytes / 1e6
+        except (MemoryError, ConnectionError, RuntimeError) as error:
+            said = f"{type(error).__name__}: {str(error)[:300]}"
+        grown = [peak - before for peak, before in zip(peaks.own, began, strict=True)]
+        found[str(n)] = {"said": said, "worker_mb": grown}
+        print(f"{n} workers, {a.limit:g} MB each: {said}; at most {max(grown):.0f} MB", flush=True)
+        engine.release()
+    return found
 
 
 if __name__ == "__main__":

@@ -147,12 +147,12 @@ class Peaks(threading.Thread):
 
     def run(self) -> None:
         while True:
-            now = [_mb(pid, "RssAnon") for pid in self.pids]
+            now = [memory(pid, "RssAnon") for pid in self.pids]
             self.own = [max(pair) for pair in zip(self.own, now, strict=True)]
             time.sleep(0.05)
 
     def __call__(self, what: str) -> dict[str, float]:
-        resident = [_mb(pid, "VmHWM") for pid in self.pids]
+        resident = [memory(pid, "VmHWM") for pid in self.pids]
         return {
             f"{what}_own_mb": self.own[0],
             f"{what}_resident_mb": resident[0],
@@ -161,8 +161,13 @@ class Peaks(threading.Thread):
         }
 
 
-def _mb(pid: int, name: str) -> float:
-    return int(Path(f"/proc/{pid}/status").read_text().split(f"{name}:")[1].split()[0]) / 1e3
+def memory(pid: int, name: str) -> float:
+    """MB of a line of /proc/pid/status; 0 when the process has ended."""
+    try:
+        _, found, after = Path(f"/proc/{pid}/status").read_text().partition(f"{name}:")
+    except OSError:
+        return 0.0
+    return int(after.split()[0]) / 1e3 if found else 0.0
 
 
 if __name__ == "__main__":
