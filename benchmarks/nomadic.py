@@ -151,6 +151,8 @@ def within_limit(corpus: Corpus, a: Any) -> dict[str, Any]:
             found["model_mb"] = fitted["model"].components_.nbytes / 1e6
         except (MemoryError, ConnectionError, RuntimeError) as error:
             said = f"{type(error).__name__}: {str(error)[:300]}"
+        if [peer.pid for peer in engine._pool().peers] != pids:  # Ray has started others, without a limit
+            said += " (not by these processes)"
         grown = [peak - before for peak, before in zip(peaks.own, began, strict=True)]
         found[str(n)] = {"said": said, "worker_mb": grown}
         print(f"{n} workers, {a.limit:g} MB each: {said}; at most {max(grown):.0f} MB", flush=True)

@@ -13,7 +13,9 @@ Stragglers: `slow` is one machine that takes twice as long for everything; `nois
 drawn from a log-normal distribution with a standard deviation of 0.5 in the logarithm and a mean of 1.
 
 Before that, the same cost model predicts the processor seconds of a pass with 1, 2 and 4 workers of this machine from
-the passes of one process and of the most workers, and compares them with what was measured.
+the passes of one process and of the most workers, and compares them with what was measured. From the fits of
+benchmarks.hosts on two hosts (--hosts) it predicts those on more hosts: processor seconds, and bytes on the line of the
+driver's host and on the others'.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import arguments
-from benchmarks.harness.results import FOLDER, Results
+from benchmarks.harness.results import FOLDER, Results, read as read_rows
 
 NODES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 SIMULATED = 32  # machines, at most
@@ -37,6 +39,7 @@ BLOCKS_PER_WORKER = 8
 HEAPS = 0.35  # a batch of 1 / n of the tokens has n^-HEAPS of the words: 64 batches of UMBC-3B have 0.23 of them
 ENTRIES = 0.7  # different words of documents, for each token
 UPDATE = 40 / 10e9  # seconds of the driver for each word and topic: 40 bytes at 10 GB/s
+SAME = ("kind", "documents", "K", "batches", "rounds", "ms", "mbit", "loss")  # of fits on hosts that are compared
 KINDS = ("even", "slow", "noise")
 
 
@@ -139,7 +142,7 @@ def simulated(P: int, size: Size, costs: Costs, kind: str, rng: np.random.Genera
 
 def read(path: Path) -> list[dict[str, Any]]:
     """The rows of the last run with at least three numbers of workers."""
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = read_rows(path)
     runs: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if "workers" in row["settings"]:
@@ -149,8 +152,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 def hops(n: int, row: dict[str, Any]) -> float:
     """Blocks that are sent in a pass, those to the driver too."""
-    blocks = max(-(-row["result"]["model_bytes"] // 2**20), BLOCKS_PER_WORKER * max(n, 2))
-    return float(blocks * (n if n > 1 else 1))
+    return blocks_sent(row["result"]["model_bytes"], n)
 
 
 def predicted(rows: list[dict[str, Any]]) -> list[tuple[int, float, float]]:
@@ -170,6 +172,76 @@ def measured(rows: list[dict[str, Any]], entries: float) -> tuple[float, float]:
     return base / (entries * rows[0]["settings"]["K"]), hop
 
 
+@dataclass(frozen=True)
+class OnHosts:
+    """A pass."""
+
+    processor: float
+    driver_line: float  # bytes sent and received by the driver's host
+    other_line: float  # by each of the others, on average
+
+
+def measured_on(row: dict[str, Any]) -> OnHosts:
+    lines = row["result"]["line_bytes"]
+    return OnHosts(row["result"]["processor"], lines[0], float(np.mean(lines[1:])))
+
+
+def on_hosts(two: dict[str, Any], n: int, seconds: float) -> OnHosts:
+    """A pass on n hosts that takes so many seconds by the clock, predicted from a row of benchmarks.hosts on two.
+
+    What two hosts take beyond threads of one process, and beyond what they take while they wait, is for bytes on the
+    lines (memoized) or for blocks that are sent on (travelling). Each host waits as those two do."""
+    found, all_lines = two["result"], sum(two["result"]["line_bytes"])
+    threads, waiting = found["threads_processor"], found["idle"] / 2
+    extra = found["processor"] - threads - waiting * 2 * found["seconds"]
+    if two["settings"]["kind"] == "travelling":
+        model = found["received"]
+        collected = model * (n - 1) / n  # by the driver, from the others
+        other = (all_lines * n / 2 - collected) / n
+        driver, more = other + collected, blocks_sent(model, n) / blocks_sent(model, 2)
+    else:
+        headers = all_lines / sum(memoized_lines(found, 2))
+        driver, other = (headers * line for line in memoized_lines(found, n))
+        more = (driver + (n - 1) * other) / all_lines
+    return OnHosts(threads + extra * more + waiting * n * seconds, driver, other)
+
+
+def memoized_lines(found: dict[str, Any], n: int) -> tuple[float, float]:
+    """Bytes of a pass on the driver's line and on each of the others, with a worker on each host."""
+    through_driver = (found["sent"] + found["received"]) * (n - 1) / n
+    between = (found["added"] * (n - 1) / n + found["copied"]) * 2 / n  # each has two ends
+    return through_driver + between, through_driver / (n - 1) + between
+
+
+def blocks_sent(model_bytes: float, n: int) -> float:
+    """In a pass, those to the driver too."""
+    return float(max(-(-model_bytes // 2**20), BLOCKS_PER_WORKER * max(n, 2)) * n)
+
+
+def compare_hosts(path: Path, out: Results) -> None:
+    """Fits of benchmarks.hosts on more than two hosts, and what is predicted of them from those on two. Of several fits
+    that of the median of processor seconds counts."""
+    found: dict[tuple[Any, ...], dict[int, list[dict[str, Any]]]] = {}
+    for row in read_rows(path):
+        settings = row["settings"]
+        same = (row["machine"]["processor"], row["corpus"]["name"], *(settings[name] for name in SAME))
+        if "idle" in row["result"] and len(row["result"]["line_bytes"]) > 1:
+            found.setdefault(same, {}).setdefault(settings["hosts"], []).append(row)
+    print("| kind | hosts | processor seconds: predicted | measured | ratio | MB on the driver's line: predicted | "
+          "measured | ratio | on the others: predicted | measured | ratio |\n" + "|---" * 11 + "|")  # fmt: skip
+    for fits in found.values():
+        rows = {n: sorted(of_n, key=lambda row: row["result"]["processor"])[len(of_n) // 2] for n, of_n in fits.items()}
+        for n, row in sorted(rows.items()):
+            if n == 2 or 2 not in rows:
+                continue
+            want, got = on_hosts(rows[2], n, row["result"]["seconds"]), measured_on(row)
+            cells = [f"{want.processor:.1f} | {got.processor:.1f} | {want.processor / got.processor:.2f}"]
+            for p, m in ((want.driver_line, got.driver_line), (want.other_line, got.other_line)):
+                cells.append(f"{p / 1e6:.0f} | {m / 1e6:.0f} | {p / m:.2f}")
+            print(f"| {row['settings']['kind']} | {n} | {' | '.join(cells)} |")
+            out.add({"predicted": vars(want), "measured": vars(got)}, row["settings"])
+
+
 def main(argv: list[str] | None = None) -> int:
     p = arguments.parser(__doc__, quick="fewer machines")
     p.add_argument("--tokens", type=float, default=3e9)
@@ -182,6 +254,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--price", type=float, default=0.714, help="of a machine, $ per hour: check it")
     p.add_argument("--driver-price", type=float, default=1.058, help="of the driver's machine, $ per hour: check it")
     p.add_argument("--rows", type=Path, default=FOLDER / "nomadic.jsonl")
+    p.add_argument("--hosts", type=Path, default=FOLDER / "hosts.jsonl")
     p.add_argument("--draw", type=Path, help="a folder for scaling.svg")
     a = p.parse_args(argv)
     rows = read(a.rows)
@@ -192,6 +265,7 @@ def main(argv: list[str] | None = None) -> int:
     for n, want, got in predicted(rows):
         print(f"{n} workers: {want:.2f} processor seconds predicted, {got:.2f} measured: {want / got - 1:+.0%}")
         out.add({"predicted": want, "measured": got}, {"workers": n})
+    compare_hosts(a.hosts, out)
     found: dict[str, dict[str, list[float]]] = {"synchronous": {}, "travelling": {}}
     nodes = NODES[:4] if a.quick else NODES
     for kind in KINDS:
