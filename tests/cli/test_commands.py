@@ -21,6 +21,7 @@ from topmix.api.admixture import AdmixtureEstimator
 from topmix.cli import COMMANDS, Commands, app
 from topmix.cli.models import MODELS
 from topmix.data import Corpus, from_texts, read_corpus, sample_lda, write_corpus
+from topmix.explorer import Explorer
 
 ALL = list(COMMANDS)
 ONCE = ("--n-init", "1", "--max-iter", "5")  # where nothing depends on the best of ten fits, or on how far one gets
@@ -263,6 +264,69 @@ def test_groups_with_a_text_each_have_words(patches, tmp_path):
     assert "tree" in out_of("topics", tmp_path / "m")
 
 
+SUBJECTS = ["boat sail sea harbour wind ship mast tide", "chess rook queen king board pawn mate knight"]
+
+
+@pytest.fixture(params=["parquet", "csv"])
+def sentences(request, tmp_path):
+    """A table of sentences: their vectors, their words, the paper of each and its year."""
+    rng = np.random.default_rng(0)
+    z, paper = rng.integers(0, 2, 240), rng.integers(0, 24, 240)
+    said = [f"# {' '.join(rng.choice(SUBJECTS[k].split(), 6))}, he said" for k in z]
+    X = rng.normal(size=(240, 3)).astype(np.float32) + 6 * np.eye(3, dtype=np.float32)[z]
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    table = table.assign(sentence=said, paper=[f"p{d:02}" for d in paper], year=2000 + paper // 8)
+    path = tmp_path / f"sentences.{request.param}"
+    if request.param == "csv":
+        table.to_csv(path, index=False)
+    else:
+        table.to_parquet(path)
+    return path, table
+
+
+def test_sentences_of_papers_in_one_table(sentences, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        Explorer, "wait", lambda explorer: seen.append((explorer.session, explorer.session.library.text(7)))
+    )
+    path, table = sentences
+    model, beside = tmp_path / "m", ["--texts", "sentence", "--groups", "paper"]
+    how = ["--model", "vmf-admixture", "-k", "2", "-o", model]
+    explored = ["--explore", "--no-browser", "--column", "year"]
+    said = json.loads(out_of("fit", path, *beside, *explored, *how, "--json", *ONCE))
+    ((session, text),) = seen
+    assert (session.library.n_docs, list(session.library.columns)) == (24, ["year"])
+    shown = session.library.corpus.vectors
+    np.testing.assert_allclose(np.linalg.norm(shown.rows.data[:9], axis=1), 1, atol=1e-5)
+    assert shown.texts.shape[0] == 240  # the words of each row, for edits
+    assert text.count("he said") == (table["paper"] == "p07").sum()
+    assert (said["n_rows"], said["n_groups"], said["n_features"]) == (240, 24, 3)
+    assert {frozenset(topic["words"]) for topic in said["topics"]} == {frozenset(s.split()) for s in SUBJECTS}
+    X, fitted = table[["a", "b", "c"]], topmix.load(model)
+    want = topmix.VonMisesFisherAdmixture(2, random_state=0).fit(X, table["paper"], texts=table["sentence"])
+    np.testing.assert_allclose(fitted.means_, want.means_, rtol=1e-5)
+    r = fitted.predict_proba(X, table["paper"])
+    at, f = fitted._found().texts.reading.words.tolist().index("rook"), fitted._found().texts
+    rook = table["sentence"].str.count(r"\brook\b")
+    np.testing.assert_allclose(f.counts.toarray()[:, at], rook @ r, rtol=1e-4, atol=0.01)  # row by row
+    out_of("report", model, "-o", tmp_path / "r.html", "--corpus", path, *beside, "--column", "year")
+    page = (tmp_path / "r.html").read_text()
+    assert "p07" in page
+    assert "he said" in page
+    assert '"year"' in page
+    rows = [json.loads(line) for line in out_of("infer", model, path, "--groups", "paper").splitlines()]
+    assert [row["id"] for row in rows] == sorted(set(table["paper"]))
+    np.testing.assert_allclose([row["theta"] for row in rows], fitted.transform(X, table["paper"]), atol=1e-5)
+    scores = json.loads(out_of("eval", model, path, "--groups", "paper", "--json"))
+    assert scores["completion_score"] == pytest.approx(fitted.completion_score(X, table["paper"]), abs=1e-5)
+    np.save(tmp_path / "v.npy", X.to_numpy())
+    texts = ["--texts", path, "--field", "sentence", "--groups", "paper"]  # a column beside the texts
+    found = out_of("sweep", tmp_path / "v.npy", *texts, *how[:2], "-k", "1,2", "--seeds", "2", "--json")
+    assert json.loads(found)["recommended"] == 2
+    assert "knows no groups" in call("sweep", path, "--groups", "paper", "--model", "vmf").output
+    out_of("fit", path, *beside, *how, "--resume", "-q", *ONCE)
+
+
 def test_groups_that_are_not_there_are_asked_for(patches, work, tmp_path):
     def refused(*words):
         done = call(*words)
@@ -279,7 +343,11 @@ def test_groups_that_are_not_there_are_asked_for(patches, work, tmp_path):
     assert "knows no groups" in refused("fit", work / "docs", "--groups", "image", "-o", tmp_path / "m", *ONCE)
     out_of("fit", tmp_path / "x.csv", "--groups", "image", *how)
     assert "needs the group" in refused("infer", tmp_path / "m", tmp_path / "x.npy")
-    assert "groups of rows" in refused("report", tmp_path / "m", "-o", tmp_path / "r.html")
+    assert "have no words" in refused("report", tmp_path / "m", "-o", tmp_path / "r.html")
+    report = ("report", tmp_path / "m", "-o", tmp_path / "r.html", "--corpus", tmp_path / "x.npy")
+    assert "needs the group" in refused(*report)
+    assert "there is no file" in refused(*report, "--texts", "title", "--groups", tmp_path / "groups.csv")
+    assert "in groups of rows" in refused("convert", tmp_path / "m", tmp_path / "other")
 
 
 def test_same_seed_same_model_for_any_threads(work, tmp_path):

@@ -189,14 +189,16 @@ class AdmixtureEstimator(VectorMixture):
         return self._by_rows(Grouped(X, groups), lambda a: a.likelihood, want_likelihood=True)
 
     def _labels(self, data: Corpus | Rows) -> np.ndarray:
-        return self.predict(data)
+        assert isinstance(data, GroupedRows)
+        return self.predict(documents_of(data, without_words(len(data), 1)))
 
     def _shares(self, data: Corpus | Rows, n_texts: int) -> sp.csr_array:
         """Words belong to the cluster of their row, or to the clusters of their group."""
         assert isinstance(data, GroupedRows)
+        read = documents_of(data, without_words(len(data), 1))
         if n_texts != len(data):
-            return sp.csr_array(self.predict_proba(data, sparse_output=True))
-        return sp.csr_array(self.transform(data))
+            return sp.csr_array(self.predict_proba(read, sparse_output=True))
+        return sp.csr_array(self.transform(read))
 
     def _check_texts(self, n: int, data: Corpus | Rows) -> None:
         assert isinstance(data, GroupedRows)
@@ -259,14 +261,15 @@ class AdmixtureEstimator(VectorMixture):
 
     def _data(self, X: object, how: How, known: Reading | None) -> tuple[GroupedRows, Reading]:
         given, groups = X if isinstance(X, Grouped) else Grouped(X, None)
+        was_read = isinstance(X, GroupedRows) or isinstance(given, Corpus)
         if isinstance(given, Corpus) and given.vectors is not None:
             given = given.vectors
-        if isinstance(given, GroupedRows) and known is not None:  # which was read before
+        if was_read and known is not None and isinstance(given, GroupedRows):
             return given, known
         if isinstance(given, GroupedRows):
             rows, reading = self._read_data(given.rows, how, known)
             assert isinstance(rows, Rows)
-            return GroupedRows(rows, given.starts, given.order, given.names), reading
+            return GroupedRows(rows, given.starts, given.order, given.names, given.texts), reading
         given, groups, starts = split_groups(given, groups)
         rows, reading = self._read_data(given, how, known)
         assert isinstance(rows, Rows)

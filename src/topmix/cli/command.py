@@ -42,7 +42,10 @@ Threads = Annotated[
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `topmix fit -o MODEL` writes it.")]
 Texts = Annotated[
     Path | None,
-    typer.Option(help="The texts beside vectors, one for each row, that describe clusters.", metavar="DOCS"),
+    typer.Option(
+        help="The texts beside vectors, one for each row, that describe clusters: a file, or a column of the table.",
+        metavar="DOCS",
+    ),
 ]
 Groups = Annotated[
     str | None,

@@ -26,7 +26,8 @@ from topmix.cli.command import (
 )
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
-from topmix.cli.sources import READ_GROUPS, read_all_for, read_grouped, read_table, takes_counts
+from topmix.cli.sources import READ_GROUPS, read_all_for, takes_counts
+from topmix.cli.vectors import vectors_at
 from topmix.views.evaluate import MEANINGS, Scores, are_training_documents, evaluate_rows, evaluate_topics
 
 
@@ -74,10 +75,10 @@ def evaluate(
                     )
                 result = {"training_documents": trained, "n_unknown_tokens": read.n_unknown, **result}
             elif isinstance(found, AdmixtureEstimator):
-                rows, _ = read_grouped(source, groups, settings, type(found).__name__)
+                rows = vectors_at(source, settings, groups=groups).rows(found)
                 result = {**evaluate_rows(found, rows), "completion_score": found.completion_score(rows)}
             else:
-                result = evaluate_rows(found, read_table(source, settings))
+                result = evaluate_rows(found, vectors_at(source, settings).rows(found))
         if result.get("training_documents"):
             tell("warning: the model was fitted on these documents, so its scores are better than on new ones")
         if as_json:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from topmix.cli.command import (
     AsJson,
+    Groups,
     ModelFile,
     Seed,
     Texts,
@@ -24,7 +25,8 @@ from topmix.cli.command import (
 )
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
-from topmix.cli.sources import READ_GROUPS, read_all_for, read_to_show
+from topmix.cli.sources import READ_GROUPS, read_all_for
+from topmix.cli.vectors import read_to_show
 from topmix.data import Corpus
 
 if TYPE_CHECKING:  # it needs starlette
@@ -42,6 +44,7 @@ def explore(
         typer.Option(help="Documents, such as the training documents: to read, and to learn on.", metavar="DOCS"),
     ] = None,
     texts: Texts = None,
+    groups: Groups = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,15 +76,16 @@ def explore(
     topmix explore model --corpus docs/
     topmix explore model --corpus reviews.csv --field body --column date --column author
     topmix explore model --corpus vectors.npy --texts titles.csv
+    topmix explore model --corpus sentences.parquet --texts sentence --groups paper
 
     Ctrl-C ends it.
     """
     with one_line_errors("stopped by Ctrl-C before the explorer was ready"):
         from topmix.explorer import explore as open_explorer
 
-        found = load_model(model, threads)
+        found = load_model(model, threads, with_groups=True)
         with Console(stderr=True).status("Reading the documents ..."):
-            documents, their_texts, columns = read_to_show(found, corpus, column or (), settings, texts)
+            documents, their_texts, columns = read_to_show(found, corpus, column or (), settings, texts, groups)
             unseen = None if held_out is None else read_all_for(found, held_out, dict(settings)).corpus
             explorer = open_explorer(
                 found, documents, texts=their_texts, columns=columns, held_out=unseen, other=other, path=model,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from topmix.api import HDP
 from topmix.api.admixture import AdmixtureEstimator
 from topmix.api.components import FAMILIES
+from topmix.api.mixture import rows_of
 from topmix.cli.command import (
     INTERRUPTED,
     AsJson,
@@ -53,14 +54,11 @@ from topmix.cli.sources import (
     CLI_DEFAULTS,
     FIT_GROUPS,
     read_all_for,
-    read_grouped,
-    read_table,
     read_to_fit,
-    read_vectors,
-    read_vectors_to_fit,
     takes_counts,
     texts_at,
 )
+from topmix.cli.vectors import Vectors, vectors_at
 from topmix.data import Corpus, Rows
 from topmix.data.columns import column_of
 from topmix.data.rows import GroupedRows
@@ -182,6 +180,7 @@ def fit(
     topmix fit docs/ -k 50 -o model --explore
     topmix fit vectors.npy --texts titles.csv --model vmf -k 50 -o model
     topmix fit vectors.npy --groups images.csv --model gaussian-admixture -k 20 -o model
+    topmix fit sentences.parquet --texts sentence --groups paper --model vmf-admixture -k 50 -o model
 
     Ctrl-C ends the fit after the current pass, and saves the model.
     """
@@ -205,23 +204,28 @@ def fit(
         reading = dict(settings)
         if groups is not None and not isinstance(estimator, AdmixtureEstimator):
             raise typer.BadParameter(f"{type(estimator).__name__} knows no groups", param_hint="--groups")
-        data: Corpus | Rows
-        if isinstance(estimator, AdmixtureEstimator):
-            data, of_texts = _read_groups(estimator, source, settings, texts, groups)
-            extra |= of_texts
-        else:
-            data = _read(estimator, source, settings, start, texts)
+        vectors = None
+        if not takes_counts(estimator):
+            vectors = vectors_at(source, settings, texts=texts, groups=groups, columns=column or ())
+        elif texts is not None:
+            raise typer.BadParameter("texts stand beside vectors: --model vmf or gmm takes these", param_hint="--texts")
+        data = _read(estimator, source, settings, start, vectors)
         if "n_components" not in chosen and not resume and takes_counts(estimator):
             most = "at most " if cls is HDP else ""
             note(f"learning {most}{estimator.n_components} topics; -k N asks for N, and `topmix sweep` helps to choose")
         if explore:
             _check_explored(data, output)
-        described = texts if isinstance(data, Corpus) and data.vectors is not None else None  # when the fit is over
 
-        def explorer_of(texts: Path) -> Explorer:
-            return _explorer(data, texts, reading, column or (), output, port, browser)
+        def explored() -> Explorer:
+            assert isinstance(data, Corpus)
+            if vectors is None:
+                beside = {name: column_of(source, name, data.n_docs) for name in column or ()}
+                return _explorer(data, texts_at(source, reading), beside, output, port, browser)
+            read = data.with_vectors(estimator.counts(data.vectors).vectors)  # directions have unit length
+            beside = vectors.columns(column or (), data)
+            return _explorer(read, vectors.their_texts(data), beside, output, port, browser)
 
-        explorer = explorer_of(source) if explore and described is None else None
+        explorer = explored() if explore and vectors is None else None  # of clusters, when the fit is over
         estimator.set_params(random_state=seed, n_jobs=threads)
         if resume:
             estimator.set_params(warm_start=True)
@@ -245,8 +249,8 @@ def fit(
             print_json(result)
         elif not quiet:
             _show(estimator, result, words)
-        if explore and described is not None and stopped != "Ctrl-C":
-            explorer = explorer_of(described)
+        if explore and vectors is not None and stopped != "Ctrl-C":
+            explorer = explored()
         if explorer is not None:
             if stopped != "Ctrl-C":
                 with until_interrupt(explorer):
@@ -282,7 +286,7 @@ def learn(
         _, most = estimator._sweeps(data, estimator._learner(), estimator._inference())
     is_words = isinstance(data, Corpus) and data.vectors is None
     unit = "token" if is_words else "row"
-    n_rows = len(data.rows) if isinstance(data, GroupedRows) else len(data)
+    n_rows = len(rows_of(data.vectors if isinstance(data, Corpus) and not is_words else data))
     size, words = (data.n_tokens, data.vocabulary) if isinstance(data, Corpus) and is_words else (n_rows, None)
     console = Console(stderr=True, quiet=quiet)
     time_limit: TimeLimit | Watch | None = None if limit is None else TimeLimit(limit)
@@ -344,17 +348,13 @@ def seconds(text: str) -> float:
 
 
 def _read(
-    estimator: BaseEstimator, source: Path, settings: Settings, start: BaseEstimator | None, texts: Path | None
+    estimator: BaseEstimator, source: Path, settings: Settings, start: BaseEstimator | None, vectors: Vectors | None
 ) -> Corpus | Rows:
-    if texts is not None and takes_counts(estimator):
-        raise typer.BadParameter("texts stand beside vectors: --model vmf or gmm takes these", param_hint="--texts")
     with Console(stderr=True).status(f"Reading {source} ..."):
-        if texts is not None and start is not None:
-            return read_vectors(start, source, texts, settings)
-        if texts is not None:
-            return read_vectors_to_fit(source, texts, settings, estimator._engine())
-        if not takes_counts(estimator):
-            return read_table(source, settings)
+        if vectors is not None and vectors.texts is not None and start is not None:
+            return vectors.known_to(start)
+        if vectors is not None:
+            return vectors.to_fit(estimator)
         if start is not None:
             return read_all_for(start, source, settings).corpus
         corpus = read_to_fit(source, settings, engine=estimator._engine())
@@ -366,16 +366,6 @@ def _read(
     return corpus
 
 
-def _read_groups(
-    estimator: AdmixtureEstimator, source: Path, settings: Settings, texts: Path | None, groups: str | None
-) -> tuple[GroupedRows, Settings]:
-    """Rows in groups, and the texts of these where there are some."""
-    with Console(stderr=True).status(f"Reading {source} ..."):
-        data, _ = read_grouped(source, groups, {} if texts is not None else settings, type(estimator).__name__)
-        found = None if texts is None else read_to_fit(texts, settings, engine=estimator._engine())
-    return data, {} if found is None else {"texts": found}
-
-
 def _check_explored(data: Corpus | Rows, output: Path) -> None:
     """Before the fit, and not after it."""
     if not isinstance(data, Corpus):
@@ -385,18 +375,15 @@ def _check_explored(data: Corpus | Rows, output: Path) -> None:
 
 
 def _explorer(
-    data: Corpus | Rows,
-    source: Path,
-    reading: Settings,
-    columns: Sequence[str],
+    data: Corpus,
+    texts: Iterable[str] | None,
+    beside: Mapping[str, Sequence[object]],
     output: Path,
     port: int,
     browser: bool,
 ) -> Explorer:
     """An explorer that waits for the first pass, or for the end of the fit."""
-    assert isinstance(data, Corpus)
-    beside = {name: column_of(source, name, data.n_docs) for name in columns}
-    explorer = open_session(data, texts_at(source, reading), output.stem, port, beside)
+    explorer = open_session(data, texts, output.stem, port, beside)
     tell(f"the explorer is at {explorer.url}")
     if browser:
         explorer.open_browser()

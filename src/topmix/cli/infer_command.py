@@ -32,8 +32,10 @@ from topmix.cli.command import (
 )
 from topmix.cli.flags import Settings, with_flags
 from topmix.cli.models import load_model
-from topmix.cli.sources import READ_GROUPS, read_for, read_grouped, read_table, takes_counts
+from topmix.cli.sources import READ_GROUPS, read_for, takes_counts
+from topmix.cli.vectors import vectors_at
 from topmix.data.atomic import atomic_write
+from topmix.data.rows import GroupedRows
 from topmix.export.tables import Columns, write_csv_table, write_parquet_table
 from topmix.fitting.progress import in_short
 from topmix.views.model import proportions
@@ -119,11 +121,12 @@ def infer(
 
 def _blocks(model: BaseEstimator, source: Path, settings: Settings, groups: str | None) -> Iterator[Shares]:
     if isinstance(model, AdmixtureEstimator):
-        grouped, names = read_grouped(source, groups, settings, type(model).__name__)
-        yield Shares(names, model.transform(grouped))
+        grouped = vectors_at(source, settings, groups=groups).rows(model)
+        assert isinstance(grouped, GroupedRows)
+        yield Shares([str(name) for name in np.asarray(grouped.names)], model.transform(grouped))
         return
     if not takes_counts(model):
-        table = read_table(source, settings)
+        table = vectors_at(source, settings).rows(model)
         for begin in range(0, len(table), BLOCK_ROWS):
             rows = table[begin : begin + BLOCK_ROWS]
             yield Shares([str(begin + d) for d in range(len(rows))], proportions(model, rows))

@@ -19,8 +19,8 @@ from topmix.parameters.component import Component
 # Parameters that are options of the command itself (--seed, --threads, --resume, --max-time), or cannot be typed.
 OWN = ("random_state", "n_jobs", "verbose", "callbacks", "warm_start", "max_time")
 PREFERRED = "LDA"
-SHORT = {"vmf": "VonMisesFisherMixture", "gmm": "GaussianMixture"}
-NO_GROUPS = "mixes clusters in groups of rows: `topmix fit`, `topics`, `infer` and `eval` take it; use it from Python"
+SHORT = {"vmf": "VonMisesFisherMixture", "gmm": "GaussianMixture", "vmfadmixture": "VonMisesFisherAdmixture"}
+NO_GROUPS = "mixes clusters in groups of rows, which this command does not read: use it from Python"
 MODELS = dict(ESTIMATORS)
 
 

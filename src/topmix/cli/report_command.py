@@ -10,6 +10,7 @@ from rich.console import Console
 
 from topmix.cli.command import (
     AsJson,
+    Groups,
     ModelFile,
     Seed,
     Texts,
@@ -22,7 +23,8 @@ from topmix.cli.command import (
 )
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
-from topmix.cli.sources import READ_GROUPS, read_to_show
+from topmix.cli.sources import READ_GROUPS
+from topmix.cli.vectors import read_to_show
 from topmix.report import write_report
 
 
@@ -37,6 +39,7 @@ def report(
         ),
     ] = None,
     texts: Texts = None,
+    groups: Groups = None,
     column: Annotated[
         list[str] | None,
         typer.Option(help="A column beside the texts, such as a date or an author. Repeat for more.", metavar="NAME"),
@@ -57,12 +60,13 @@ def report(
     topmix report model -o report.html --corpus docs/
     topmix report model -o report.html --corpus reviews.csv --field body --column date --column author
     topmix report model -o report.html --corpus vectors.npy --texts titles.csv
+    topmix report model -o report.html --corpus sentences.parquet --texts sentence --groups paper
     """
     with one_line_errors("stopped by Ctrl-C; nothing was written"):
         check_output(output)
-        found = load_model(model, threads)
+        found = load_model(model, threads, with_groups=True)
         with Console(stderr=True).status("Writing the report ..."):
-            documents, their_texts, columns = read_to_show(found, corpus, column or (), settings, texts)
+            documents, their_texts, columns = read_to_show(found, corpus, column or (), settings, texts, groups)
             write_report(found, output, documents, texts=their_texts, columns=columns, title=title or model.stem)
         if as_json:
             print_json({"output": str(output), "bytes": output.stat().st_size})

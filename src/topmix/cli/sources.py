@@ -3,40 +3,32 @@ command learns from the same words as `fit` in Python."""
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-import typer
 from sklearn.base import BaseEstimator
 
 from topmix.cli.command import note
 from topmix.cli.flags import Flag, Settings, flags_of, option_of
-from topmix.data import Corpus, Rows, Vectorizer, read_corpus, read_texts
-from topmix.data.columns import column_of
+from topmix.data import Corpus, Vectorizer, read_corpus, read_texts
 from topmix.data.documents import Document, NamedTexts
 from topmix.data.formats.format import Options, find_vocabulary
 from topmix.data.languages import CODES, resolve_stop_words
-from topmix.data.paths import is_remote, path_of
+from topmix.data.paths import path_of
 from topmix.data.readers import kind_of_text
-from topmix.data.remote_file import local_copy
-from topmix.data.rows import GroupedRows
 from topmix.data.sources import text_format
 from topmix.data.texts import OTHER_TEXTS
 from topmix.data.vectorize import said_of
 from topmix.engines import Engine
-from topmix.read import DEFAULTS, How, Reading, in_groups, read, read_known, read_parts
-from topmix.read.rows import parquet_rows
+from topmix.read import DEFAULTS, How, Reading, read, read_known, read_parts
 
 STANDARD_INPUT = Path("-")
-GROUP = "group"  # the column of a file of groups that has several
 LOOKED_FOR = (*OTHER_TEXTS, "")  # suffixes to look for in a folder without *.txt
 WITHOUT_WIDTH = ("ldac", "svmlight")  # formats that do not have the number of words
 SUFFIXES_WITHOUT_WIDTH = (".ldac", ".dat", ".svmlight", ".svm", ".libsvm")
@@ -159,118 +151,6 @@ def read_all_for(model: BaseEstimator, path: Path, settings: Settings) -> Read:
     return next(read_for(model, path, settings, whole=True))
 
 
-class Shown(NamedTuple):
-    """Documents, as pages show them."""
-
-    corpus: Corpus | None = None
-    texts: Iterator[str] | None = None
-    columns: dict[str, list[object]] | None = None
-
-
-def read_to_show(
-    model: BaseEstimator, path: Path | None, columns: Sequence[str], settings: Settings, texts: Path | None = None
-) -> Shown:
-    """Documents in the columns of a model, their texts, and what stands beside the texts; nothing without a path. Of a
-    mixture of vectors the path is that of the vectors, and `texts` that of their texts."""
-    if texts is not None and (path is None or takes_counts(model)):
-        raise typer.BadParameter("texts stand beside vectors: pass these as --corpus", param_hint="--texts")
-    if path is not None and not takes_counts(model):
-        corpus = read_vectors(model, path, texts, dict(settings))
-        beside = {name: column_of(texts, name, corpus.n_docs) for name in columns}
-        return Shown(corpus, None if texts is None else texts_at(texts, dict(settings)), beside)
-    if path is not None:
-        corpus = read_all_for(model, path, dict(settings)).corpus
-        beside = {name: column_of(path, name, corpus.n_docs) for name in columns}
-        return Shown(corpus, texts_at(path, dict(settings)), beside)
-    if columns:
-        raise typer.BadParameter("columns are of documents: pass --corpus too", param_hint="--column")
-    return Shown()
-
-
-def read_vectors(model: BaseEstimator, path: Path, texts: Path | None, settings: Settings) -> Corpus:
-    """Vectors, and the texts beside them in the words of a fitted mixture."""
-    rows = read_table(path, {} if texts is not None else settings)
-    found: Corpus = model.counts(rows, None if texts is None else read_all_for(model, texts, settings).corpus)
-    return found
-
-
-def read_vectors_to_fit(path: Path, texts: Path, settings: Settings, engine: Engine) -> Corpus:
-    """Vectors, and the words of the texts beside them."""
-    return read_to_fit(texts, settings, engine=engine).with_vectors(read_table(path, {}))
-
-
-def read_grouped(path: Path, groups: str | None, settings: Settings, owner: str) -> tuple[GroupedRows, list[str]]:
-    """Rows of numbers in groups, and the names of these in their order. `groups` is a column of the table, or a file:
-    .npy, or a table with one column or with a column "group"."""
-    if groups is None:
-        raise typer.BadParameter(
-            f"{owner} needs the group of each row: name a column of the table, or a file", param_hint="--groups"
-        )
-    if not (file := Path(groups)).is_file():
-        if path.suffix.lower() == ".npy":
-            raise typer.BadParameter(f"there is no such file, and {path} has no columns", param_hint="--groups")
-        rows, values = read_table(path, settings, leave_out=groups), column_of(path, groups)
-    else:
-        rows = read_table(path, settings)
-        values = _groups_in(file, len(rows))
-    if len(values) != len(rows) or any(value is None for value in values):
-        raise ValueError(f"{groups}: names groups of {len(values)} rows, and there are {len(rows)}: one each, no gaps")
-    return in_groups(rows, values), [str(name) for name in np.unique(np.asarray(values))]
-
-
-def _groups_in(file: Path, n_rows: int) -> list[object]:
-    suffix = file.suffix.lower()
-    if suffix == ".npy":
-        return list(np.load(file, allow_pickle=False).ravel())
-    if suffix == ".parquet":
-        import pyarrow.parquet as pq
-
-        names = pq.read_schema(file).names
-        return column_of(file, names[0] if len(names) == 1 else GROUP)
-    with open(file, encoding="utf-8-sig", newline="") as lines:
-        table = [row for row in csv.reader(lines, delimiter="\t" if suffix == ".tsv" else ",") if row]
-    if table and len(table[0]) == 1:
-        return [row[0] for row in table[len(table) - n_rows if len(table) == n_rows + 1 else 0 :]]  # with a header
-    if not table or GROUP not in table[0]:
-        raise ValueError(f"{file}: has several columns, and none is named {GROUP!r}")
-    at = table[0].index(GROUP)
-    return [row[at] if at < len(row) else None for row in table[1:]]
-
-
-def read_table(path: Path, settings: Settings, leave_out: str | None = None) -> Rows:
-    """Rows of numbers: a .npy file, or a CSV, TSV or Parquet file whose columns are all numbers, but for one that is
-    left out."""
-    if not path.exists():
-        raise ValueError(f"{path}: there is no such file or folder")
-    if settings:
-        options = ", ".join(map(option_of, settings))
-        raise ValueError(f"{path} is read as a table of numbers, without documents: leave out {options}")
-    suffix = path.suffix.lower()
-    if suffix == ".npy":
-        return Rows.open(path)
-    path = local_copy(path) if is_remote(path) else path
-    if suffix == ".parquet":
-        return parquet_rows(path, leave_out)
-    if suffix not in (".csv", ".tsv"):
-        raise ValueError(f"{path}: a table of numbers must be a .npy, .csv, .tsv or .parquet file")
-    delimiter = "\t" if suffix == ".tsv" else ","
-    with open(path, encoding="utf-8-sig") as file:
-        header = file.readline().rstrip("\r\n").split(delimiter)
-    names = [cell.strip('"') for cell in header]
-    if leave_out is not None and leave_out not in names:
-        raise ValueError(f"{path}: no column {leave_out!r}; there are {', '.join(names[:20])}")
-    kept = [i for i, name in enumerate(names) if name != leave_out]
-    used = None if leave_out is None else kept
-    try:
-        named = not all(_is_number(cell) for cell in header)
-        rows = np.loadtxt(
-            path, delimiter=delimiter, skiprows=int(named), ndmin=2, encoding="utf-8-sig", usecols=used, quotechar='"'
-        )
-    except ValueError as error:
-        raise ValueError(f"{path}: not a table of numbers: {error}") from error
-    return Rows(rows, [names[i] for i in kept] if named else None)
-
-
 def takes_counts(estimator: BaseEstimator) -> bool:
     """Whether an estimator models counts, such as documents; others model rows of numbers."""
     return bool(estimator.__sklearn_tags__().input_tags.positive_only)
@@ -319,11 +199,3 @@ def _stop_words(given: str | None) -> str | list[str] | None:
             f"{given}"
         )
     return path.read_text(encoding="utf-8").split()
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

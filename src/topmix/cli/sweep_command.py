@@ -10,10 +10,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from topmix.api.admixture import AdmixtureEstimator
 from topmix.cli.command import (
     INTERRUPTED,
     AsJson,
     Documents,
+    Groups,
     Seed,
     Texts,
     Threads,
@@ -30,17 +32,27 @@ from topmix.cli.fit_command import FIT, FLAGS, MODEL, grouped, model_option
 from topmix.cli.flags import Flag, with_flags
 from topmix.cli.models import PREFERRED, configure, estimator_class
 from topmix.cli.seeds import read_seeds
-from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_table, read_to_fit, takes_counts
+from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_to_fit, takes_counts
+from topmix.cli.vectors import vectors_at
 from topmix.data import Corpus, Rows
 from topmix.model_selection import sweep
 
 # --n-components is a list here, and --seeds a number of fits; the words that steer topics are --seed-words.
 OTHERS = ("n_components", "seeds")
-TOPIC_MODELS = ("LDA", "HDP", "GibbsLDA", "CombinatorialLDA", "GaussianMixture", "VonMisesFisherMixture")
+TOPIC_MODELS = (
+    "LDA",
+    "HDP",
+    "GibbsLDA",
+    "CombinatorialLDA",
+    "GaussianMixture",
+    "VonMisesFisherMixture",
+    "GaussianAdmixture",
+    "VonMisesFisherAdmixture",
+)
 NUMBER = Flag("held_out", int | float, None)
 
 
-def groups() -> dict[str, list[Flag]]:
+def fit_groups() -> dict[str, list[Flag]]:
     kept = {heading: [flag for flag in flags if flag.name not in OTHERS] for heading, flags in grouped().items()}
     return {
         heading: [replace(flag, default=1) if flag.name == "n_init" else flag for flag in flags]
@@ -48,7 +60,7 @@ def groups() -> dict[str, list[Flag]]:
     }
 
 
-@with_flags({**groups(), **FIT_GROUPS}, CLI_DEFAULTS, main=(MODEL, FIT))
+@with_flags({**fit_groups(), **FIT_GROUPS}, CLI_DEFAULTS, main=(MODEL, FIT))
 def sweep_sizes(
     source: Documents,
     *,
@@ -73,6 +85,7 @@ def sweep_sizes(
     ] = None,
     model: Annotated[str, model_option(TOPIC_MODELS)] = PREFERRED,
     texts: Texts = None,
+    groups: Groups = None,
     seed_words: Annotated[
         Path | None,
         file(
@@ -96,6 +109,7 @@ def sweep_sizes(
     topmix sweep docs/ -k 10,20,40 --html sweep.html
     topmix sweep reviews.csv --field body -k 50,100 --inference.sweeps 0
     topmix sweep vectors.npy --texts titles.csv --model vmf -k 20,50,100
+    topmix sweep sentences.parquet --texts sentence --groups paper --model vmf-admixture -k 20,50,100
 
     Ctrl-C ends the sweep, and shows what has been measured so far.
     """
@@ -104,22 +118,28 @@ def sweep_sizes(
         share: Any = None if held_out is None else NUMBER.parse(held_out)
         if page is not None:
             check_output(page)
-        estimator = estimator_class(model)()
+        estimator = estimator_class(model, with_groups=True)()
         if type(estimator).__name__ not in TOPIC_MODELS:
             raise typer.BadParameter(
                 f"{type(estimator).__name__} is not a topic model: choose one of {', '.join(TOPIC_MODELS)}",
                 param_hint="--model",
             )
+        if groups is not None and not isinstance(estimator, AdmixtureEstimator):
+            raise typer.BadParameter(f"{type(estimator).__name__} knows no groups", param_hint="--groups")
+        if texts is not None and takes_counts(estimator):
+            raise typer.BadParameter("texts stand beside vectors: --model vmf or gmm takes these", param_hint="--texts")
         chosen = {name: settings.pop(name) for name in list(settings) if name in FLAGS}
         configure(estimator, chosen | ({} if seed_words is None else {"seeds": read_seeds(seed_words, "--seed-words")}))
         if "n_jobs" in estimator.get_params(deep=False):
             estimator.set_params(n_jobs=threads)
         with Console(stderr=True).status(f"Reading {source} ..."):
+            data: Corpus | Rows
+            beside = None
             if takes_counts(estimator):
-                data: Corpus | Rows = read_to_fit(source, settings, engine=estimator._engine())
+                data = read_to_fit(source, settings, engine=estimator._engine())
             else:
-                data = read_table(source, {} if texts is not None else settings)
-            beside = None if texts is None else read_to_fit(texts, settings, engine=estimator._engine())
+                vectors = vectors_at(source, settings, texts=texts, groups=groups)
+                data, beside = vectors.rows(estimator), vectors.words(estimator)
         if isinstance(data, Corpus):
             note(f"{data.n_docs:,} documents, {data.n_tokens:,} tokens of {data.n_words:,} words")
         result = sweep(

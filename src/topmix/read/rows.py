@@ -104,21 +104,22 @@ def split_groups(X: Any, groups: Any) -> tuple[Any, Any, NDArray[np.int64] | Non
         return np.concatenate(X), None, np.concatenate([[0], np.cumsum([len(x) for x in X])])
     if isinstance(X, str | os.PathLike) and Path(X).suffix.lower() == ".parquet":
         column = groups if isinstance(groups, str) else None
-        return parquet_rows(Path(X), column), groups if column is None else column_of(X, column), None
+        return parquet_rows(Path(X), *filter(None, [column])), groups if column is None else column_of(X, column), None
     if isinstance(groups, str):
         column, groups = groups, column_of(X, groups)
         X = X[[name for name in X.columns if name != column]]
     return X, groups, None
 
 
-def parquet_rows(path: Path, leave_out: str | None = None) -> Rows:
-    """The columns of a Parquet file, which are numbers, but for one that is left out."""
+def parquet_rows(path: Path, *others: str) -> Rows:
+    """The columns of a Parquet file, which are numbers, except `others`."""
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
-    names = [name for name in table.column_names if name != leave_out]
-    if (len(names) == len(table.column_names) and leave_out is not None) or not names:
-        raise ValueError(f"{path}: no column {leave_out!r} beside others; there are {', '.join(table.column_names)}")
+    names = [name for name in table.column_names if name not in others]
+    for name in others:
+        if name not in table.column_names or not names:
+            raise ValueError(f"{path}: no column {name!r} beside others; there are {', '.join(table.column_names)}")
     return Rows(np.column_stack([table[name].to_numpy() for name in names]), names)
 
 
