@@ -15,7 +15,17 @@ import scipy.sparse as sp
 from sklearn.decomposition import LatentDirichletAllocation
 
 import topmix
-from topmix import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, LabelledLDA, MultinomialMixture
+from topmix import (
+    HDP,
+    LDA,
+    CombinatorialLDA,
+    GaussianAdmixture,
+    GaussianMixture,
+    GibbsLDA,
+    LabelledLDA,
+    MultinomialMixture,
+    VonMisesFisherAdmixture,
+)
 from topmix.cuda import device
 from topmix.data import sample_lda
 from topmix.engines import Cuda
@@ -179,6 +189,32 @@ def test_mixtures_of_rows_are_matched_by_their_rows():
     assert topmix.metrics.adjusted_rand(truth, found.labels()) > 0.95
     assert topmix.metrics.adjusted_rand(truth, found.model.predict(X)) > 0.95
     assert found.table["always"].tolist() == [[]] * 3
+
+
+@pytest.mark.parametrize("Estimator", [GaussianAdmixture, VonMisesFisherAdmixture])
+def test_clusters_of_groups_are_matched_by_their_rows(Estimator):
+    rng = np.random.default_rng(0)
+    theta, names = rng.dirichlet(np.full(3, 0.4), 24), np.array([f"g{d:02}" for d in range(24)])
+    group = rng.integers(24, size=480)
+    truth = np.array([rng.choice(3, p=theta[d]) for d in group])
+    X = rng.normal(size=(480, 3)) + 8 * np.eye(3)[truth]
+    found = topmix.consensus(X, estimator=Estimator(3), groups=names[group], fits=4, verbose=0)
+    assert found.is_real.all()
+    labels = found.model.predict(X, names[group])
+    assert topmix.metrics.adjusted_rand(truth, labels) > 0.95
+    assert found.doc_topic.shape == (24, 3)
+    shares = np.array([np.bincount(labels[group == d], minlength=3) / (group == d).sum() for d in range(24)])
+    np.testing.assert_allclose(found.doc_topic.toarray(), shares, atol=0.05)
+    again = topmix.consensus(X, estimator=Estimator(3, n_jobs=1), groups=names[group], fits=4, verbose=0)
+    np.testing.assert_array_equal(found.model.means_, again.model.means_)
+    runs = [Estimator(3, random_state=s).fit(X, names[group]) for s in range(2)]
+    assert topmix.consensus(X, estimator=Estimator(3), groups=names[group], fits=runs, verbose=0).is_real.all()
+    with pytest.raises(ValueError, match="24 documents, and each fit has half"):
+        topmix.consensus(X, 250, estimator=Estimator(3), groups=names[group], fits=4, verbose=0)
+    with pytest.raises(ValueError, match="by itself under a Dirichlet process"):
+        topmix.consensus(X, estimator=Estimator(weight_concentration_prior_type="dirichlet_process"), groups=group)
+    with pytest.raises(ValueError, match="knows no groups"):
+        topmix.consensus(X, estimator=GaussianMixture(3), groups=group)
 
 
 def test_topics_of_other_libraries(sample):

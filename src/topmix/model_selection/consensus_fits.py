@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from topmix.api import HDP, LDA, CombinatorialLDA, GibbsLDA, LabelledLDA, SupervisedLDA
-from topmix.api.admixture import AdmixtureEstimator
+from topmix.api.admixture import AdmixtureEstimator, Grouped, documents_of
 from topmix.api.estimator import Estimator, output_kind
 from topmix.api.mixture import MixtureEstimator
 from topmix.api.topics import TopicEstimator
+from topmix.api.vectors import without_words
 from topmix.data.corpus import Corpus
 from topmix.engines import Engine
 from topmix.inference import Collapsed
@@ -34,7 +35,7 @@ from topmix.metrics.agreement import Rows, align, centred, compare, mean_shares,
 from topmix.metrics.counts import Floats, as_distributions
 from topmix.model_selection.certificate import reproducibility_of
 from topmix.model_selection.consensus_result import ConsensusResult
-from topmix.model_selection.fits import Columns, check_topic_model, columns_beside, some_of
+from topmix.model_selection.fits import Columns, check_topic_model, columns_beside, refuse_search, some_of
 from topmix.model_selection.progress import SweepProgress
 from topmix.parameters.checks import count_of_components, whole_number
 from topmix.read import How, Reading, read, refuse_iterator
@@ -60,6 +61,7 @@ def consensus(
     *,
     fits: int | Iterable[object] = 20,
     estimator: BaseEstimator | None = None,
+    groups: object = None,
     text: str | Sequence[str] | None = None,
     vectorizer: object = None,
     feature_names: Sequence[str] | None = None,
@@ -87,6 +89,8 @@ def consensus(
     estimator : topic model or mixture, or None
         What to fit, with its parameters; n_components and random_state are set. None is `LDA` with 30 sampling sweeps.
         Topic models of scikit-learn work as well; the model of the consensus is then an LDA.
+    groups
+        The group of each row, as an admixture takes it. Each fit has half of the groups, and `doc_topic` is of groups.
     text, vectorizer, feature_names, layer, metadata
         How to read the data, and what its topics depend on, as in `LDA.fit`. Not for mixtures.
     random_state : int
@@ -109,7 +113,7 @@ def consensus(
     chosen = _estimator(estimator, k)
     seed = whole_number(random_state, "random_state", least=0)
     how = How(text, vectorizer, feature_names, layer)
-    source = _Mixture(chosen, data) if isinstance(chosen, MixtureEstimator) else _Topics(chosen, data, how)
+    source = _source(chosen, data, groups, how)
     source.columns = columns_beside(chosen, data, metadata, source.n_rows)
     interrupted = False
     if isinstance(fits, int | np.integer):
@@ -129,7 +133,7 @@ def consensus(
     return ConsensusResult(
         model=model,
         reproducibility=reproducibility,
-        doc_topic=shares,
+        doc_topic=source.of_documents(shares),
         similarity=found.similarity,
         interrupted=interrupted,
         frame=output_kind(chosen) or source.reading.frame,
@@ -149,6 +153,14 @@ class _Source:
     def sample(self, rows: NDArray[np.intp]) -> Any:
         """Some of the data."""
         raise NotImplementedError
+
+    def of_documents(self, shares: sp.csr_array) -> sp.csr_array:
+        """What members say of the data, by documents."""
+        return shares
+
+    def most_topics(self) -> int:
+        """That half of the data can have."""
+        return self.n_rows // 2
 
     def member(self, model: BaseEstimator) -> Member:
         """What a fitted model says of all data."""
@@ -251,7 +263,8 @@ class _Mixture(_Source):
     def member(self, model: BaseEstimator) -> Member:
         assert isinstance(model, MixtureEstimator)
         shares = model.predict_proba(self.data, sparse_output=True)
-        topics = fitted_of(model).view.topic_word if isinstance(self.data, Corpus) else None
+        is_words = isinstance(self.data, Corpus) and self.data.vectors is None
+        topics = fitted_of(model).view.topic_word if is_words else None
         return Member(
             None if topics is None else topics.astype(np.float32), sp.csr_array(shares, dtype=np.float32)
         )  # fmt: skip
@@ -273,6 +286,33 @@ class _Mixture(_Source):
         return model
 
 
+class _Groups(_Mixture):
+    """Each fit has half of the groups. Clusters are compared by the rows that belong to them."""
+
+    data: Corpus
+
+    def __init__(self, estimator: AdmixtureEstimator, data: object, groups: object):
+        rows, reading = estimator._data(Grouped(data, groups), How(), None)
+        self.data, self.grouped = documents_of(rows, without_words(len(rows), 1)), rows
+        _Source.__init__(self, estimator, reading, len(rows), estimator.n_components)
+
+    def of_documents(self, shares: sp.csr_array) -> sp.csr_array:
+        lengths = np.maximum(self.grouped.lengths(), 1.0)
+        return sp.csr_array(sp.diags_array(1.0 / lengths) @ self.grouped.summed(shares))
+
+    def most_topics(self) -> int:
+        return len(self.grouped.rows) // 2
+
+
+def _source(estimator: BaseEstimator, data: object, groups: object, how: How) -> _Source:
+    if isinstance(estimator, AdmixtureEstimator):
+        refuse_search(estimator)
+        return _Groups(estimator, data, groups)
+    if groups is not None:
+        raise ValueError(f"a {type(estimator).__name__} knows no groups: groups= is for admixtures")
+    return _Mixture(estimator, data) if isinstance(estimator, MixtureEstimator) else _Topics(estimator, data, how)
+
+
 def used_topics(member: Member) -> NDArray[np.bool_]:
     """[K] whether any document has some of the topic."""
     return np.bincount(member.shares.indices, minlength=member.shares.shape[1]) > 0
@@ -287,7 +327,7 @@ def halves(n: int, fit: int, seed: int) -> NDArray[np.intp]:
 def _fitted(source: _Source, n_fits: int, seed: int, verbose: int) -> tuple[list[Member], bool]:
     """The fits in order, and whether Ctrl-C ended them early. It raises if there are not two."""
     K, engine = source.K, source.estimator._engine() if isinstance(source.estimator, Estimator) else None
-    if source.n_rows // 2 < max(K, 2):
+    if source.most_topics() < max(K, 2) or source.n_rows < 2:
         raise ValueError(
             f"there are {source.n_rows} documents, and each fit has half of them: too few for {K} topics. Try fewer"
         )
@@ -354,9 +394,8 @@ def _estimator(estimator: BaseEstimator | None, k: int | None) -> BaseEstimator:
     if isinstance(estimator, type):
         estimator = estimator()
     name = type(estimator).__name__
-    if isinstance(estimator, LabelledLDA | SupervisedLDA | AdmixtureEstimator):
-        needs = "groups" if isinstance(estimator, AdmixtureEstimator) else "y"
-        needs = "labels" if isinstance(estimator, LabelledLDA) else needs
+    if isinstance(estimator, LabelledLDA | SupervisedLDA):
+        needs = "labels" if isinstance(estimator, LabelledLDA) else "y"
         raise ValueError(f"a consensus is of models that need documents alone, and {name} needs {needs}")
     if not isinstance(estimator, MixtureEstimator):
         check_topic_model(estimator)

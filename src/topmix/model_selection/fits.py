@@ -262,19 +262,20 @@ def check_topic_model(estimator: BaseEstimator) -> BaseEstimator:
     return estimator
 
 
+def refuse_search(estimator: AdmixtureEstimator) -> None:
+    if estimator._is_process() and estimator._component("learner").has_memo:
+        raise ValueError(
+            f"{type(estimator).__name__} finds the number of clusters by itself under a Dirichlet process: fit it "
+            "alone, or with weight_concentration_prior_type='dirichlet_distribution'"
+        )
+
+
 def _checked(estimator: BaseEstimator) -> BaseEstimator:
     """The estimator, if it is a topic model whose number of topics can be chosen."""
     estimator = check_topic_model(estimator)
     name = type(estimator).__name__
-    if (
-        isinstance(estimator, AdmixtureEstimator)
-        and estimator._is_process()
-        and estimator._component("learner").has_memo
-    ):
-        raise ValueError(
-            f"{name} finds the number of clusters by itself under a Dirichlet process: fit it alone, or with "
-            "weight_concentration_prior_type='dirichlet_distribution'"
-        )
+    if isinstance(estimator, AdmixtureEstimator):
+        refuse_search(estimator)
     if estimator.get_params(deep=False).get("search") is not None:
         raise ValueError(f"{name} searches the number of topics by itself: fit it alone, or with search=None")
     return estimator
