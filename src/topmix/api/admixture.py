@@ -305,9 +305,8 @@ class AdmixtureEstimator(VectorMixture):
         return replace(now, texts=self._with(now)._words_of(*texts, X, how))
 
     def _checkpoint(self, *about: Any) -> MixtureCheckpoint:
-        if self._is_process():
-            raise ValueError("a checkpoint does not hold a search for the number of clusters yet")
-        return super()._checkpoint(*about)
+        found = super()._checkpoint(*about)
+        return replace(found, K=None) if self._is_process() else found
 
     def _exchanges(self) -> bool:
         """Whether a higher objective also means better clusters."""

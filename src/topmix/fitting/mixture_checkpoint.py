@@ -29,6 +29,7 @@ from topmix.local.groups import GroupStep
 from topmix.local.mixture import MixtureStep
 from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
+from topmix.search.clusters import Resumed
 from topmix.stats import MixtureStats, TopicStats
 
 Clusters = Mixture | Admixture
@@ -49,6 +50,13 @@ class MixtureProgress:
     def restore_generator(self, rng: np.random.Generator) -> None:
         """The generator deals rows as it did."""
         restore_generator(rng, self.random)
+
+    def known(self) -> Resumed:
+        """What a search for the number of clusters knew."""
+        try:
+            return Resumed.read(self.search or {})
+        except ValueError as error:
+            raise ModelFileError(f"the checkpoint cannot be continued from: {error}") from error
 
 
 @dataclass

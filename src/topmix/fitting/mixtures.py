@@ -13,6 +13,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.rows import GroupedRows, Rows
 from topmix.data.shard import Batches
 from topmix.engines import Engine, Workers
+from topmix.fitting.checkpoint import restore_generator
 from topmix.fitting.history import Record
 from topmix.fitting.loop import Log, Schedule, Stopping, no_passes
 from topmix.fitting.mixture_checkpoint import MixtureCheckpoint, MixtureProgress, around
@@ -67,12 +68,16 @@ class Paused:
     state: State
     log: Log
 
-    def keep(self, model: Mixture | Admixture, following: Mixture | Admixture | None) -> None:
+    def keep(
+        self,
+        model: Mixture | Admixture,
+        following: Mixture | Admixture | None,
+        search: dict[str, Any] | None = None,
+    ) -> None:
         """Writes the checkpoint."""
-        p = self.problem
+        p, memory, history = self.problem, self.workers.recall(), self.log.history
         assert p.checkpoint is not None
-        memory = self.workers.recall()
-        p.checkpoint.write(MixtureProgress(model, following, self.state, memory, self.log.history, p.dealt_with))
+        p.checkpoint.write(MixtureProgress(model, following, self.state, memory, history, p.dealt_with, search))
 
     def is_due(self, is_last: bool) -> bool:
         """Whether there is a checkpoint after this pass."""
@@ -118,18 +123,36 @@ class RelearnedPrior(FullScans):
 class SearchedClusters(FullScans):
     """`topmix.search` says what comes next."""
 
-    def __init__(self, search: ClusterSearch) -> None:
-        super().__init__()
-        self.search = search
+    def __init__(self, paused: Paused, search: ClusterSearch) -> None:
+        super().__init__(paused)
+        self.search, self.written = search, len(paused.log.history)
 
     def moves(self) -> dict[str, float]:
         return self.search.take_moves()
 
     def has_converged(self, history: Sequence[Record], stopping: Stopping) -> bool:
-        return self.search.is_done
+        return self.search.done_at is not None and len(history) > self.search.done_at
 
     def after(self, result: PassResult, is_last: bool) -> Admixture | None:
         return self.search.after(result)
+
+    def keep(self, model: Mixture | Admixture, following: Mixture | Admixture | None, is_last: bool) -> None:
+        """As the search was when nothing was on trial, perhaps some passes ago. A trial is made again."""
+        paused, safe = self.paused, self.search.safe
+        if paused is None or (checkpoint := paused.problem.checkpoint) is None:
+            return
+        if safe is None:
+            if paused.is_due(is_last):
+                paused.keep(model, None, self.search.warming())
+                self.written = len(paused.log.history)
+        elif safe.n_passes // checkpoint.at.every > self.written // checkpoint.at.every or (
+            is_last and safe.n_passes > self.written
+        ):
+            here, past = safe.here, paused.log.history[: safe.n_passes]
+            state = State(here.total, here.memo, paused.state.t)
+            dealt_with = paused.problem.dealt_with
+            checkpoint.write(MixtureProgress(here.model, None, state, here.memory, past, dealt_with, safe.known))
+            self.written = safe.n_passes
 
 
 def _held(passes: Passes) -> Passes:
@@ -172,17 +195,27 @@ class MixtureStart:
             placed = self.workers.place(model if p.found is None or p.found.following is None else p.found.following)
             if p.found is not None:
                 paused.resume(p.found, placed)
-            self.passes = _held(learner.passes(placed, self.workers, state))
             if p.search is not None:
-                assert isinstance(p.data, GroupedRows)
-                assert isinstance(p.step, GroupStep)
-                limits = p.max_iter, p.warm_up, p.least_gain
-                rows = p.data, p.weight, p.batches
-                search = ClusterSearch(p.search, self.workers, state, rows, p.step, limits, rng.spawn(1)[0])
-                self.schedule = SearchedClusters(search)
+                search = self._search(p, p.search, paused, rng)
+                self.schedule, placed = SearchedClusters(paused, search), search.first or placed
+            self.passes = _held(learner.passes(placed, self.workers, state))
         except BaseException:
             self.workers.close()
             raise
+
+    def _search(
+        self, p: MixtureProblem, clusters: ClusterProblem, paused: Paused, rng: np.random.Generator
+    ) -> ClusterSearch:
+        assert isinstance(p.data, GroupedRows)
+        assert isinstance(p.step, GroupStep)
+        limits, rows, found = (p.max_iter, p.warm_up, p.least_gain), (p.data, p.weight, p.batches), None
+        rng = rng.spawn(1)[0]
+        if p.found is not None and p.checkpoint is not None:
+            with p.checkpoint.at.names_the_file():
+                known = p.found.known()
+                restore_generator(rng, known.random)
+            found = known, PassResult(p.found.model, paused.state.total, {}), len(p.found.history)
+        return ClusterSearch(clusters, paused.workers, paused.state, rows, p.step, limits, rng, found)
 
     def interrupted(self) -> Mixture | Admixture | None:
         found: Mixture | Admixture | None = self.learner.interrupted(self.workers, self.model)

@@ -11,9 +11,10 @@ half of the log of its rows (BIC).  docs/math.md, section A.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,15 +33,18 @@ from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
 from topmix.search.exchanges import EACH, SAMPLE, Halved, Halves, in_two, likeness
 from topmix.search.merge import Pair, names_of, of_documents, of_sticks
-from topmix.search.trial import LONGEST, TRIAL, Pace
+from topmix.search.trial import LONGEST, RATIOS, TRIAL, Pace
 from topmix.stats import MixtureStats, TopicStats
 
 NEAR = 3  # of each cluster, that a merger with is weighed
+MOST_TRIED = 2**31
 TRIALS = 4  # of one kind, one after another, without success
 REFRESH = 3  # passes in which groups part again, after clusters have changed
 SMALL = 0.25  # of the mean size: a cluster that others could take the rows of
 
 Phase = Generator[Admixture | None, PassResult, "Here"]
+Course = Generator[Admixture | None, PassResult, None]
+PHASES = WARMING, QUIET, TRYING, DONE = "warming up", "quiet", "trying", "done"
 
 
 class Knows(NamedTuple):
@@ -68,6 +72,14 @@ class Here(NamedTuple):
     worth: float  # the bound, less what points cost
 
 
+class SafePoint(NamedTuple):
+    """The last moment with nothing on trial, which a checkpoint can hold."""
+
+    here: Here
+    n_passes: int
+    known: dict[str, Any]  # what the search knows besides
+
+
 class Sample(NamedTuple):
     """Some groups, under the present clusters."""
 
@@ -85,6 +97,34 @@ class Move(NamedTuple):
     warm_up: int = 0  # passes of groups that start again, from what they have in common
 
 
+class Resumed(NamedTuple):
+    """What a search knows besides the state of learner and workers."""
+
+    phase: str
+    random: Mapping[str, Any]  # the generator of samples, when the moves of this phase began
+    pace: tuple[float, ...]
+    refreshed: int
+    moves: dict[str, float]  # for the next record
+    worth: float  # of this moment
+    tried: int  # moves
+
+    @classmethod
+    def read(cls, table: dict[str, Any]) -> Resumed:
+        """Of a file: ValueError where it makes no sense."""
+        try:
+            found = cls(**table)
+            numbers = [*found.pace, found.worth, *found.moves.values()]
+            is_sound = found.phase in PHASES and len(found.pace) == 2 and all(type(x) is float for x in numbers)
+            is_sound = is_sound and bool(np.all(np.isfinite(numbers))) and RATIOS[0] <= found.pace[1] <= RATIOS[1]
+            counts = found.refreshed, found.tried
+            is_sound = is_sound and all(type(n) is int and 0 <= n <= MOST_TRIED for n in counts)
+        except (TypeError, AttributeError) as error:
+            raise ValueError(f"what it knows of the search makes no sense: {error}") from error
+        if not is_sound:
+            raise ValueError("what it knows of the search makes no sense")
+        return found
+
+
 class ClusterSearch:
     def __init__(
         self,
@@ -95,19 +135,27 @@ class ClusterSearch:
         step: GroupStep,
         limits: tuple[int, int, float],
         rng: np.random.Generator,
+        found: tuple[Resumed, PassResult, int] | None = None,
     ) -> None:
+        """`found` is where an interrupted search goes on: what it knew, the model and total, and the passes made."""
         (self.rows, self.weight, batches), (self.max_iter, self.warm_up, self.quiet_gain) = data, limits
         self.problem, self.workers, self.state, self.step, self.rng = problem, workers, state, step, rng
         self.groups = np.concatenate([np.arange(len(self.rows))[batch] for batch in batches])  # as shards have them
         self.n_passes = 0
         self.pace = Pace()
         self.refreshed = 0  # clusters that there were when groups started again
-        self.is_done = False
+        self.done_at: int | None = None  # passes, when nothing was left to try
+        self.is_ending = False  # whether there is no time left for a trial
         self.moves: dict[str, float] = {}  # made since the last record
         self.on_trial: Here | None = None  # what comes back if the trial fails
         self.was_trial: Here | None = None  # the same of the last pass
-        self._course = self._from_the_start()
-        next(self._course)
+        self.safe: SafePoint | None = None  # None in the warm-up
+        if found is None:
+            self._course = self._from_the_start()
+        else:
+            known, result, self.n_passes = found
+            self._course = self.resumed(known, result)
+        self.first = next(self._course)  # the model of the first pass, or None for the learner's own
 
     def after(self, result: PassResult) -> Admixture | None:
         """The model of the next pass, or None for the learner's own."""
@@ -121,22 +169,45 @@ class ClusterSearch:
 
     # The course of a search: a `yield` hands out a model and receives what a pass with it found
 
-    def _from_the_start(self) -> Generator[Admixture | None, PassResult, None]:
-        while self.n_passes <= self.warm_up:
+    def _from_the_start(self, result: PassResult | None = None) -> Course:
+        while result is None or self.n_passes <= self.warm_up:
             result = yield None
-        here = self._here(result)
+        yield from self._onwards(self._here(result))
+
+    def resumed(self, known: Resumed, result: PassResult) -> Course:
+        """From a moment that a checkpoint holds."""
+        self.pace, self.refreshed, self.moves = Pace(*known.pace), known.refreshed, dict(known.moves)
+        if known.phase == WARMING:
+            return self._from_the_start(result)
+        here = self._here(result)._replace(worth=known.worth)
+        if known.phase == DONE:
+            return self._done(here)
+        return self._onwards(here, known.tried if known.phase == TRYING else None)
+
+    def _onwards(self, here: Here, tried: int | None = None) -> Course:
+        """From a moment between trials. `tried` moves were tried from here; None: passes still gain."""
         while True:
-            here = yield from self._quiet(here)
-            for move in self._worth_trying(here):
+            if tried is None:
+                here = yield from self._quiet(here)
+            before, found = self._known(TRYING, here), None
+            for n, move in enumerate(islice(self._worth_trying(here), tried, None), tried or 0):
+                self._is_safe(here, before | {"tried": n, "moves": dict(self.moves)})
                 if self.max_iter - self.n_passes <= TRIAL:
+                    self.is_ending, found = True, here
                     break
-                after = yield from self._tried(here, move)
-                if after is not here:
-                    here = after
+                found = yield from self._tried(here, move)
+                if found is not here:
                     break
-            else:
-                self.is_done = True
+                found = None
+            if found is None:
                 break
+            here, tried = found, None
+        yield from self._done(here)
+
+    def _done(self, here: Here) -> Course:
+        """Another pass, which is the last."""
+        self._is_safe(here, self._known(DONE, here))
+        self.done_at = self.n_passes
         while True:
             here = self._here((yield self._put(here)))
 
@@ -144,12 +215,30 @@ class ClusterSearch:
         """Passes until one gains little."""
         following: Admixture | None = self._put(here)
         while True:
+            self._is_safe(here, self._known(QUIET, here))
             now = self._here((yield following))
             gain, here = now.worth - here.worth, now
             self.pace = self.pace.after(gain)
             if gain < self.quiet_gain:
                 return here
             following = None
+
+    def _known(self, phase: str, here: Here) -> dict[str, Any]:
+        """What the search knows besides the state of learner and workers."""
+        state, moves = self.rng.bit_generator.state, dict(self.moves)
+        about = Resumed(phase, state, tuple(self.pace), self.refreshed, moves, here.worth, 0)
+        return about._asdict()
+
+    def warming(self) -> dict[str, Any]:
+        """The same in the warm-up, of which there is little."""
+        state = self.rng.bit_generator.state
+        return Resumed(WARMING, state, tuple(self.pace), 0, {}, 0.0, 0)._asdict()
+
+    def _is_safe(self, here: Here, known: dict[str, Any]) -> None:
+        """From here a search can go on. The last passes, in which there is no time left for a trial, are made again: a
+        fit that goes on longer makes others."""
+        if not self.is_ending:
+            self.safe = SafePoint(here, self.n_passes, known)
 
     def _tried(self, here: Here, move: Move) -> Phase:
         """Where the search goes on after a trial: `here` where it failed."""
