@@ -24,6 +24,7 @@ CHAINS = ("GibbsLDA", "CombinatorialLDA")
 
 X = sample_lda(90, 30, 4, doc_length=40, doc_topic_prior=0.1, random_state=1).corpus.to_scipy().toarray()
 X[:, 29] = 0  # a word that nobody uses
+FEW = X[:45]  # one batch, for a search of a hundred passes
 ROWS = make_blobs([140, 80, 50, 30], 3, cluster_std=1.5, random_state=3)[0]
 SMALL: dict[str, dict[str, Any]] = {
     "LDA": {"max_iter": 4, "tol": -np.inf},
@@ -52,6 +53,8 @@ class Owner:
         self.name, self.family = name, family
         self.estimator = name if family is None else "HDP" if family == "search" else "LDA"
         self.data = ROWS if self.estimator in ("GaussianMixture", "VonMisesFisherMixture", *ADMIXTURES) else X
+        if family == "search":
+            self.data = FEW
 
     def make(self, on: dict[str, Any] | None = None, **parameters: Any) -> Any:
         own = {self.family: self.component(**parameters)} if self.component else parameters

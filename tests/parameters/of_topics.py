@@ -11,7 +11,7 @@ from topmix.engines import Serial
 from topmix.inference import Collapsed, Variational
 from topmix.search import TopicSearch
 
-from .facts import CHAINS, ESTIMATORS, TOPICS, X, differ, fact, found, in_use, same
+from .facts import CHAINS, ESTIMATORS, FEW, TOPICS, X, differ, fact, found, in_use, same
 
 
 @fact("inference", *TOPICS)
@@ -105,7 +105,7 @@ def topics_start_where_they_are_told_to(fit):
 @fact("search", "HDP")
 def the_number_of_topics_is_found_or_kept(fit):
     assert len(found(fit(search=None))) == 4
-    searched = fit(search=TopicSearch(max_topics=8), n_components=1, max_iter=200, tol=1e-3)
+    searched = fit(data=FEW, search=TopicSearch(max_topics=8), n_components=1, max_iter=200, tol=1e-3)
     assert 1 < len(found(searched)) <= 8
     assert any(record.moves for record in searched.history_)
 
