@@ -173,8 +173,8 @@ TOPIC_FITS = {
     "LDA, CVB0": LDA(4, max_iter=3, inference=CVB0()),
     "LDA, topics that start again": LDA(30, max_iter=4, inference=Collapsed(min_topic_mass=0.5)),
     "HDP": HDP(4, search=None, max_iter=4),
-    "HDP, search": HDP(4, max_iter=45, learner=Memoized(batch_size=30)),
-    "HDP, search, variational": HDP(4, max_iter=45, learner=Memoized(batch_size=30), inference="variational"),
+    "HDP, search": HDP(4, max_iter=45, learner=Memoized(batch_size=60)),
+    "HDP, search, variational": HDP(4, max_iter=45, learner=Memoized(batch_size=60), inference="variational"),
 }
 MIXTURE_FITS = {
     "MultinomialMixture": MultinomialMixture(4, max_iter=4, n_active=2),

@@ -70,8 +70,10 @@ def expected(model):
 # The defaults, with fewer passes: the checks are not about how far a fit gets.
 SHORT = {
     "LDA": {"inference": Collapsed(sweeps=2), "max_iter": 8},
-    "HDP": {"max_iter": 6},
-    "GibbsLDA": {"max_iter": 12},
+    "HDP": {"max_iter": 3},
+    "GibbsLDA": {"max_iter": 6},
+    "GaussianAdmixture": {"max_iter": 4},
+    "VonMisesFisherAdmixture": {"max_iter": 4},
 }
 
 
