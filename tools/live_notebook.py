@@ -47,7 +47,11 @@ def running(program: str, cells: Sequence[str], folder: Path) -> Iterator[str]:
         yield address
     finally:
         server.terminate()
-        server.wait(30)
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:  # on a machine that is busy
+            server.kill()
+            server.wait()
 
 
 def notebook(cells: Sequence[str]) -> dict[str, Any]:

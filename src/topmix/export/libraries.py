@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.decomposition import LatentDirichletAllocation
 
 from topmix.data.atomic import atomic_write, check_plain_file
 from topmix.data.corpus import Corpus
@@ -17,6 +16,7 @@ from topmix.views.model import Model, ModelView, fitted_of, proportions, view_of
 
 if TYPE_CHECKING:
     from gensim.models import LdaModel
+    from sklearn.decomposition import LatentDirichletAllocation
 
 
 def to_sklearn(model: Model) -> LatentDirichletAllocation:
@@ -25,6 +25,8 @@ def to_sklearn(model: Model) -> LatentDirichletAllocation:
     scikit-learn has one alpha and one eta for all topics: unequal priors are replaced by their mean. Its `transform` is
     variational, so its proportions differ a little.
     """
+    from sklearn.decomposition import LatentDirichletAllocation  # takes a third of a second, which pages need not wait
+
     fitted, alpha, eta = _topics_and_priors(model)
     components = fitted.components.copy()
     lda = LatentDirichletAllocation(
