@@ -65,10 +65,13 @@ def main(argv: list[str] | None = None) -> int:
     seen = np.flatnonzero(np.bincount(counts[:n_train].indices, minlength=a.regions))
     counts = counts[:, seen]
     train, test = counts[:n_train], counts[n_train:]
+    del counts
     print(f"{n_train:,} cells x {a.regions:,} regions, {train.nnz:,} entries, K = {a.K}", flush=True)
     out, settings = Results(a.out, "cistopic"), {"cells": a.cells, "regions": a.regions, "K": a.K, "threads": a.threads}
     if a.alone:
-        row = one(train, test[:100], a.K, a.threads, a.passes)
+        given = as_cells(train)
+        del train  # pycisTopic has the one matrix alone
+        row = one(given, test[:100], a.K, a.threads, a.passes)
         print(*(f"{name} {value}" for name, value in row.items()), sep=", ")
         out.add(row, settings)
         return 0
@@ -78,7 +81,7 @@ def main(argv: list[str] | None = None) -> int:
     aim = theirs[-1]["score"]
     ours = []
     for passes in OURS:
-        ours.append(one(train, test, a.K, a.threads, passes))
+        ours.append(one(as_cells(train), test, a.K, a.threads, passes))
     for row in (*theirs, *ours):
         n = f"{row['passes']:4} passes" if "passes" in row else f"{row['sweeps']:4} sweeps"
         print(
@@ -104,15 +107,20 @@ def drawn(cells: int, regions: int, K: int) -> sp.csr_matrix:
     for cell in range(cells):
         n = rng.multinomial(max(rng.poisson(0.011 * regions * rng.gamma(4.0, 0.25)), 20), mix[cell])
         found = [np.searchsorted(cumulative[k], rng.random(n[k]) * cumulative[k, -1]) for k in np.flatnonzero(n)]
-        rows.append(np.unique(np.concatenate(found)))
+        rows.append(np.unique(np.minimum(np.concatenate(found), regions - 1)).astype(np.int32))
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
-    index = np.minimum(np.concatenate(rows), regions - 1)
-    return sp.csr_matrix((np.ones(len(index)), index, indptr), shape=(cells, regions))
+    index = np.concatenate(rows)
+    if len(index) < 1 << 31:  # else SciPy makes both 64 bits wide
+        indptr = indptr.astype(np.int32)
+    return sp.csr_matrix((np.ones(len(index), np.uint8), index, indptr), shape=(cells, regions))
 
 
-def one(train: sp.csr_matrix, test: sp.csr_matrix, K: int, threads: int, passes: int) -> dict[str, Any]:
+def as_cells(train: sp.csr_matrix) -> Cells:
     names = [f"chr1:{500 * v}-{500 * v + 500}" for v in range(train.shape[1])]
-    given = Cells(sp.csr_matrix(train.T), names, [str(n) for n in range(train.shape[0])])
+    return Cells(sp.csr_matrix(train.T), names, [str(n) for n in range(train.shape[0])])
+
+
+def one(given: Cells, test: sp.csr_matrix, K: int, threads: int, passes: int) -> dict[str, Any]:
     with PeakMemory() as peak:
         begin, spent = time.perf_counter(), time.process_time()
         [model] = run_cgs_models_mallet(given, [K], threads, passes, alpha=ALPHA, eta=ETA)
