@@ -382,6 +382,7 @@ def test_a_report_and_an_explorer_of_groups(admixture, grouped, tmp_path):
     with explore(admixture, vectors, groups=groups, texts=texts, columns=parts, browser=False) as explorer:
         session = explorer.session
         assert session.library.n_docs == 20
+        assert json.loads(session.snapshot.overview_json)["about"]["unit"] == "rows"
         for visit in session._visits:
             visit.join(60)
         shown = session.snapshot.document(0)

@@ -13,6 +13,7 @@ from topmix.fitted.quality import GOOD, quality
 from topmix.fitted.tree import tree_of
 from topmix.fitted.view import TopicView
 from topmix.fitting.history import passes_of
+from topmix.models.admixture import Admixture
 from topmix.pages.depends import depends
 from topmix.views.model import ModelView
 
@@ -34,11 +35,13 @@ def overview(
     high, reliability] or null, and its words that come and go."""
     topics, history = view.topics, view.fitted.history
     ids, became, _ = numbering(view)
+    rows = "rows" if isinstance(view.fitted.model, Admixture) else "documents"
     about: dict[str, object] = {
         "estimator": view.kind,
         "n_topics": topics.n_topics,
         "n_words": len(topics.words),
         "tokens": round(topics.tokens),
+        "unit": "tokens" if round(topics.tokens) else rows,
         "version": __version__,
         "passes": passes_of(history) if history else None,
         "seconds": round(history[-1].seconds, 2) if history else None,

@@ -44,7 +44,7 @@ function drawTopic() {
     ? `, about ${number.format(Math.round(data.share[k] * data.about.tokens))} tokens`
     : "";
   $("topic-facts").textContent =
-    `${percent(data.share[k])} of all ${data.about.tokens ? "tokens" : "documents"}${tokens}; ` +
+    `${percent(data.share[k])} of all ${data.about.unit}${tokens}; ` +
     `number ${rank} of ${number.format(K)} by size` +
     (data.ids[k] === k ? "" : `, row ${k} of the model`) +
     (isPoor(k) ? `. Hardly worth reading: ${data.quality[k]}` : "");
