@@ -15,9 +15,10 @@ from ray import cloudpickle
 from benchmarks.harness.cluster import NODE
 from tests.cuda.emulated import Emulated
 from topmix import HDP, LDA
+from topmix.api.supervised import _of_processors
 from topmix.cuda.hosted import HostedStep
 from topmix.data import sample_lda
-from topmix.engines import Ray, ray_calls, ray_gpu
+from topmix.engines import Ray, Serial, Threads, ray_calls, ray_gpu, ray_pool
 from topmix.engines.ray_actor import n_bytes
 from topmix.engines.ray_calls import Calls
 from topmix.engines.ray_gpu import RayGpuWorkers
@@ -114,7 +115,7 @@ def test_a_pass_brings_changes_and_no_rows(cluster, workers):
         assert found["added"] == found["copied"] == 0.0
 
 
-@pytest.mark.parametrize("number", [2, 14, 35])
+@pytest.mark.parametrize("number", [2, 14, 26])
 def test_a_worker_that_is_lost_is_replaced(cluster, saved, alone, caplog, number):
     """Before anything was saved, and after that."""
     with at_a_visit(kill, number):
@@ -207,3 +208,26 @@ def test_what_stays_on_hosts(cluster, saved):
 def test_batches_of_a_stream(cluster, saved):
     got, want = (lda(engine).partial_fit(saved).partial_fit(saved) for engine in (RayWithGpus(workers=3), Emulated()))
     np.testing.assert_allclose(got.components_, want.components_, rtol=1e-6, atol=1e-5)
+
+
+def test_a_node_that_is_about_to_go_hands_over_what_it_has(cluster, saved, alone, caplog):
+    """Its worker ends once all is elsewhere, and nothing is lost."""
+    leaving = set()
+
+    def drain(peer):
+        leaving.add(peer.node)
+
+    engine, goes = RayWithGpus(workers=3), mock.patch.object(ray_pool.Pool, "let_go", autospec=True)
+    with mock.patch.multiple(ray_pool, draining=leaving.copy, LOOK_SECONDS=0), at_a_visit(drain, 14), goes as let_go:
+        model = lda(engine).fit(saved)
+    engine.release()
+    same(model, alone)
+    assert let_go.called
+    assert sum(record.workers["copied"] for record in model.history_) > 0
+    assert not any("lost" in record.getMessage() for record in caplog.records)
+
+
+def test_responses_of_documents_are_learned_on_processors():
+    assert _of_processors(Ray(workers=2, gpus_per_worker=1)) == Ray(workers=2)
+    assert _of_processors(Emulated()) == Threads()
+    assert _of_processors(Serial()) == Serial()

@@ -28,7 +28,7 @@ from topmix.data.atomic import check_can_write
 from topmix.data.columns import check_one_each
 from topmix.data.corpus import Corpus
 from topmix.data.design_rows import DesignRows
-from topmix.engines import Engine, Threads
+from topmix.engines import Engine, Ray, Threads
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.fitted import documents
@@ -248,7 +248,7 @@ class SupervisedLDA(FiniteTopics):
             problem,
             step=TopicStep(1),
             learner=problem.learner if isinstance(problem.learner, Batch | Memoized) else Memoized(),
-            engine=Threads() if problem.engine.on_device else problem.engine,
+            engine=_of_processors(problem.engine),
             max_iter=most,
             sweeps=0,
             is_warm=True,
@@ -410,3 +410,10 @@ def _numbers(y: object, n_docs: int) -> np.ndarray:
     if not np.isfinite(values).all():
         raise ValueError("y contains NaN or infinity")
     return values
+
+
+def _of_processors(engine: Engine) -> Engine:
+    """GPUs have no kernel for responses."""
+    if isinstance(engine, Ray):
+        return replace(engine, gpus_per_worker=0)
+    return Threads() if engine.on_device else engine

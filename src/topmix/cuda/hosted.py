@@ -1,4 +1,5 @@
-"""A local step on a GPU, with data and results on the host: for workers of a cluster, whose statistics travel.
+"""A local step on a GPU, with data and results on the host: for workers of a cluster, where statistics travel. Those of
+topics mostly stay instead (staying.py).
 
 It is what local/topics.py has, for whoever calls it; the device keeps the rows of shards from one visit to the next.
 """

@@ -1,7 +1,8 @@
 """What runs on a node of a Ray cluster: one worker per actor.
 
 An actor is a place to compute. What a local step remembers comes with each call and goes back as a result: it lies in
-the object store of the node, and survives the actor.
+the object store of the node, and survives the actor. What stays on a GPU is a copy, which calls say how to make again
+(cuda/staying.py).
 """
 
 from __future__ import annotations

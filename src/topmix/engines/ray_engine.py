@@ -42,7 +42,8 @@ class Ray(Engine):
         Cores of each worker, which its kernels use; `n_jobs` is for the process that calls.
     gpus_per_worker : int
         0, or 1: each worker computes on a GPU of its own, as with `engine="cuda"`. It needs CuPy on the nodes, and runs
-        LDA and HDP; results then differ from those of `Threads` by rounding.
+        LDA and HDP; results then differ from those of `Threads` by rounding. Batches of `Memoized` and `Batch` stay on
+        the GPUs between updates: LDA has the bits of `engine="cuda"`.
     copies : int
         Copies on other nodes of what each batch remembers, 0 or 1. With 1 the fit goes on when a node is lost; with 0
         fewer bytes travel, and a lost node ends the fit.

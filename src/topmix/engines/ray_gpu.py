@@ -26,6 +26,7 @@ from topmix.cuda.hosted import HostedStep
 from topmix.cuda.shared_total import Change, Counts, RoundWords, SharedTotal
 from topmix.cuda.staying import History, PastVisit, Size
 from topmix.cuda.topics import unit_of
+from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards
 from topmix.engines.engine import M, Memory, Tables
 from topmix.engines.ray_actor import n_bytes
@@ -54,18 +55,18 @@ class RayGpuWorkers(RayWorkers):
         self._n_rounds = self._n_bytes = self._n_since = 0
 
     def place(self, model: M) -> M:
-        stays = isinstance(model, TopicModel) and type(self.step) is TopicStep and self.step.cold_start is None
-        if not isinstance(model, TopicModel) or not stays or model.words.held is not None:
+        """As `TopicBackend.place`; what it refuses has tables and statistics on the host, and so has HDP."""
+        self.size = None
+        if type(self.step) is not TopicStep or self.step.cold_start is not None or not isinstance(model, TopicModel):
             return model
-        if not isinstance(model.prior, DocumentPrior | CovariatePrior):
+        if model.words.held is not None or not isinstance(model.prior, DocumentPrior | CovariatePrior):
             return model
-        total = model.words.total
+        total, corpus = model.words.total, self.shards.corpus
         if not isinstance(total, SharedTotal):
-            values: Any = self.shards.corpus
-            unit = unit_of(float(np.max(values.value, initial=0.0)))
-            total = SharedTotal.like(total, unit, self.ask)
-            self.size = Size(*total.shape, unit)
+            assert isinstance(corpus, Corpus)
+            total = SharedTotal.like(total, unit_of(float(np.max(corpus.value, initial=0.0))), self.ask)
             model = replace(model, words=model.words.update(total))
+        self.size = Size(*total.shape, total.unit)
         return model
 
     def rounds(self, memo: Memo) -> RayRounds | StayingRounds:  # type: ignore[override]
@@ -139,8 +140,9 @@ class RayGpuWorkers(RayWorkers):
     def _save(self, todo: Sequence[int], homes: Mapping[int, Peer]) -> dict[int, Answer]:
         saved, copying = dict[int, Answer](), set[int]()
         for b in todo:
-            args = self.opening, "save", self.size, self.history(b)
-            self.calls.ask(("save", b), self.calls.best(homes.get(b)), "on_device", *args, n_returns=3)
+            args, home = (self.opening, "save", self.size, self.history(b)), homes[b]
+            peer = home if home.is_alive and not home.is_late else self.calls.best()  # also one that is about to go
+            self.calls.ask(("save", b), peer, "on_device", *args, n_returns=3)
         while len(saved) < len(todo) or copying:
             for answer in self.calls.answers():
                 what, b = answer.key
