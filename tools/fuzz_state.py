@@ -15,7 +15,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -105,27 +105,45 @@ OTHER_DATA = (
 )
 
 
-@cache
-def checkpointed() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        _fit(Path(folder, "checkpoint"), 2)
-        return Path(folder, "checkpoint").read_bytes()
+def _fits() -> list[Callable[[Path, int], None]]:
+    """Fits of every kind that has checkpoints: with so many passes, and a checkpoint at this path."""
+    import numpy as np
 
-
-def _fit(path: Path, passes: int) -> None:
     import topmix
 
-    topmix.LDA(2, max_iter=passes, tol=-1e300, random_state=0, n_jobs=1).fit(TEXTS, checkpoint=path)
+    rows, passes = np.random.default_rng(0).normal(size=(40, 3)), {"tol": -1e300, "random_state": 0, "n_jobs": 1}
+    makes: list[tuple[Any, list[Any]]] = [
+        (topmix.LDA(2, **passes), [TEXTS]),
+        (topmix.MultinomialMixture(2, **passes), [TEXTS]),
+        (topmix.GaussianMixture(4, n_active=2, candidates=3, **passes), [rows]),
+        (topmix.VonMisesFisherAdmixture(2, **passes), [rows, np.arange(40) % 6]),
+    ]
+
+    def fit(model: Any, data: list[Any], path: Path, passes: int) -> None:
+        model.set_params(max_iter=passes).fit(*data, checkpoint=path)
+
+    return [partial(fit, model, data) for model, data in makes]
+
+
+@cache
+def checkpointed() -> list[bytes]:
+    found = []
+    for fit in _fits():
+        with tempfile.TemporaryDirectory() as folder:
+            fit(Path(folder, "checkpoint"), 2)
+            found.append(Path(folder, "checkpoint").read_bytes())
+    return found
 
 
 def checkpoint(data: bytes, folder: Path) -> None:
     from topmix.fitting.checkpoint import CheckpointError
+    from topmix.likelihoods.covariance import SingularCovariance
 
-    path = folder / "checkpoint"
-    path.write_bytes(sealed(checkpointed(), data[1:]))
+    path, which = folder / "checkpoint", (data[0] if data else 0) % len(checkpointed())
+    path.write_bytes(sealed(checkpointed()[which], data[1:]))
     try:
-        _fit(path, 3)
-    except CheckpointError:
+        _fits()[which](path, 3)
+    except (CheckpointError, SingularCovariance):
         return
 
 
@@ -368,7 +386,7 @@ TARGETS: dict[str, Callable[[bytes, Path], None]] = {
 }
 SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "sealed": lambda: [bytes([n]) + table_of(file) for n, (file, _) in enumerate(saved())],
-    "checkpoint": lambda: [b"\0" + table_of(checkpointed())],
+    "checkpoint": lambda: [bytes([n]) + table_of(file) for n, file in enumerate(checkpointed())],
     "stream": _stream_seeds,
     "session": _session_seeds,
     "npy": _npy_seeds,

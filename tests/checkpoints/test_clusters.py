@@ -237,6 +237,11 @@ HOSTILE = {
     "a cluster too many": ("Gaussian, candidates", _put("kept.1.best", 3, 9), "clusters that are not from 0 to 8"),
     "a negative cluster": ("Gaussian, candidates", _put("kept.1.best", 0, -1), "clusters that are not from 0 to 8"),
     "a neighbour too many": ("Gaussian, candidates", _put("model.near", 2, 9), "clusters that are not from 0 to 8"),
+    "candidates too few": (
+        "Gaussian, candidates",
+        lambda about, arrays: about["extra"].update({"model.candidates": 0}),
+        "expected I32 of",
+    ),
     "a candidate too many": ("directions, candidates", _put("kept.0.clusters", 31, 40), "clusters that are not"),
     "candidates out of order": ("directions, candidates", _put("kept.0.clusters", 0, 39), "do not ascend"),
     "a word too many": ("words", _put("memo.2.rows.cols", -1, 12), "words that are not from 0 to 11"),

@@ -5,7 +5,15 @@ import itertools
 import numpy as np
 import pytest
 
-from topmix import HDP, LDA
+from topmix import (
+    HDP,
+    LDA,
+    GaussianAdmixture,
+    GaussianMixture,
+    MultinomialMixture,
+    VonMisesFisherAdmixture,
+    VonMisesFisherMixture,
+)
 from topmix.data import sample_lda
 from topmix.fitting import sampling
 from topmix.fitting.checkpoint import CheckpointError
@@ -79,3 +87,42 @@ def test_the_search_may_change_its_engine(engine, tmp_path):
     HDP(4, engine=engine, **settings).set_params(max_iter=8).fit(CORPUS, checkpoint=tmp_path / "file")
     there = HDP(4, engine="threads", **settings).fit(CORPUS, checkpoint=tmp_path / "file")
     assert there.n_iter_ == 12
+
+
+ROWS = np.random.default_rng(0).normal(size=(90, 3)).astype(np.float32)
+WORDS = np.random.default_rng(0).poisson(1.0, (40, 9))
+GROUPS = [np.arange(90) % 7]
+CLUSTERS = {
+    "full": (GaussianMixture(3), [ROWS]),
+    "full, stochastic": (GaussianMixture(3, learner=Stochastic(batch_size=30)), [ROWS]),
+    "tied": (GaussianMixture(3, covariance_type="tied", learner=Memoized(batch_size=30)), [ROWS]),
+    "directions": (VonMisesFisherMixture(3, learner="batch"), [ROWS]),
+    "words": (MultinomialMixture(4, n_active=2, learner=Memoized(batch_size=9)), [WORDS]),
+    "words, all clusters": (MultinomialMixture(4, n_active=None, learner=Memoized(batch_size=9)), [WORDS]),
+    "words, stochastic": (MultinomialMixture(4, learner=Stochastic(batch_size=9)), [WORDS]),
+    "groups": (GaussianAdmixture(3, learner=Memoized(batch_size=3, batches_per_update=2)), [ROWS, *GROUPS]),
+    "groups of directions": (VonMisesFisherAdmixture(3), [ROWS, *GROUPS]),
+}
+
+
+@pytest.mark.parametrize("kind", CLUSTERS)
+def test_an_interrupted_fit_of_clusters_has_the_same_bits(engine, kind, tmp_path):
+    model, data = CLUSTERS[kind]
+    model.set_params(engine=engine, max_iter=5, tol=-1e9, random_state=0, callbacks=None)
+    passes, want = [r.objective for r in model.fit(*data).history_], model.score_samples(*data)
+    for n_passes in (2, 4):
+        model.set_params(callbacks=crash_after(n_passes))
+        with pytest.raises(Crash):
+            model.fit(*data, checkpoint=tmp_path / "file")
+    model.set_params(callbacks=None).fit(*data, checkpoint=tmp_path / "file")
+    assert [r.objective for r in model.history_] == passes
+    np.testing.assert_array_equal(model.score_samples(*data), want)
+
+
+def test_words_in_clusters_stay_with_their_kind_of_engine(engine, tmp_path):
+    model = MultinomialMixture(4, max_iter=2, tol=-1e9, random_state=0)
+    for first, then in ((engine, "threads"), ("threads", engine)):
+        path = tmp_path / str(first)
+        model.set_params(engine=first, max_iter=2).fit(WORDS, checkpoint=path)
+        with pytest.raises(CheckpointError, match="of another engine"):
+            model.set_params(engine=then, max_iter=3).fit(WORDS, checkpoint=path)

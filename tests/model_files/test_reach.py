@@ -169,9 +169,10 @@ def test_a_stream_does_not_choose_where_to_compute(saved, tmp_path):
     assert [event for event in seen if str(tmp_path / "stream") not in event] == []
 
 
-def test_a_checkpoint_reaches_its_own_file_alone(tmp_path):
+@pytest.mark.parametrize("cls", [topmix.LDA, topmix.MultinomialMixture])
+def test_a_checkpoint_reaches_its_own_file_alone(cls, tmp_path):
     def fit(passes):
-        model = topmix.LDA(2, max_iter=passes, tol=-np.inf, random_state=0)
+        model = cls(2, max_iter=passes, tol=-1e300, random_state=0)
         return model.fit(TEXTS, checkpoint=tmp_path / "checkpoint")
 
     fit(2)

@@ -62,9 +62,6 @@ def checkpoint_of_clusters(
 ) -> Checkpoint:
     """The same for a mixture; `start` is the model of a warm start, or None."""
     _refuse(estimator)
-    engine = estimator._engine()
-    if engine.on_device:
-        raise ValueError(f"a checkpoint of a mixture does not hold what {type(engine).__name__}() keeps on its device")
     if learner.travels:
         raise ValueError(f"a checkpoint does not hold the responsibilities of {type(learner).__name__}")
     if getattr(learner, "momentum", 0):

@@ -18,6 +18,7 @@ from topmix.cuda.words import DeviceWordTotal, OneShard
 from topmix.data.shard import Shard
 from topmix.likelihoods.categorical import Categorical
 from topmix.stats import MixtureStats
+from topmix.stats.entries import RowShares
 
 UNIT = 2.0**26  # parts of a token that are counted
 BLOCK_PAIRS = 1 << 23
@@ -65,6 +66,18 @@ class RowWordStats(OneShard):
 
     def __post_init__(self) -> None:
         self.shard = self.rows.shard
+
+    @classmethod
+    def of(cls, rows: RowWords, shares: RowShares, unit: float) -> RowWordStats:
+        """The same on the device."""
+        device, cluster = rows.device, shares.cluster
+        of_rows = None if cluster is None else device.array(cluster, np.int32)
+        return cls(rows, of_rows, device.array(shares.r, np.float32), unit, shares.totals)
+
+    def for_file(self) -> RowShares:
+        device = self.rows.device
+        cluster = None if self.cluster is None else device.get(self.cluster)
+        return RowShares(cluster, device.get(self.r), self.totals)
 
     def given(self) -> Given:
         shard = self.shard
@@ -114,6 +127,9 @@ class DeviceCategorical:
 
     def on_host(self) -> Categorical:
         return Categorical(self.settings.eta, self.total.on_host(), self.settings.objective)
+
+    def for_file(self) -> Categorical:
+        return Categorical(self.settings.eta, self.total.for_file(), self.settings.objective)
 
     def zeros(self, n_words: int, K: int) -> DeviceWordTotal:
         return self.total.empty()

@@ -67,6 +67,9 @@ class DeviceGaussianStats:
     def on_host(self) -> GaussianStats:
         return GaussianStats(self.N.copy(), self.device.get(self.first), self.device.get(self.second))
 
+    def for_file(self) -> GaussianStats:
+        return self.on_host()
+
     def _launch(self, to: DeviceArray, factor: float, other: DeviceArray | None, weight: float) -> None:
         given = {"to": to, "from": other, "factor": factor, "weight": weight, "n": int(to.size)}
         self.device.launch("add_scaled", "AddArgs", min(-(-to.size // 256), 32 * self.device.n_processors), 256, given)
@@ -109,6 +112,9 @@ class DeviceGaussian:
 
     def on_host(self) -> Gaussian:
         return replace(self.settings, total=self.total.on_host())
+
+    def for_file(self) -> Gaussian:
+        return self.on_host()
 
     def zeros(self, n_features: int, K: int) -> DeviceGaussianStats:
         return DeviceGaussianStats.zeros(self.device, K, n_features)

@@ -192,7 +192,7 @@ class GroupBackend:
         """Nothing but shards is kept."""
 
     def placed(self, shard: object, stats: Any) -> Any:
-        """Statistics of a shard, on the device: admixtures have no checkpoints."""
+        """Statistics of a shard, on the device: those of a file are added from the host."""
         return stats
 
     def place(self, model: M) -> M:

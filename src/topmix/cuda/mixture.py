@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from topmix.cuda.categorical import DeviceCategorical, RowWords, WordBlocks, unit_of_tokens
+from topmix.cuda.categorical import DeviceCategorical, RowWords, RowWordStats, WordBlocks, unit_of_tokens
 from topmix.cuda.clusters import Blocks, Clusters, DeviceRows
 from topmix.cuda.device import Device
 from topmix.cuda.gaussian import DeviceGaussian
@@ -20,9 +20,10 @@ from topmix.local.assign import Assigned, AssignStep
 from topmix.local.candidates import RowCandidateStep
 from topmix.local.mixture import MixtureStep
 from topmix.models.mixture import Mixture, MixtureTables
+from topmix.stats import MixtureStats
+from topmix.stats.entries import RowShares
 
 M = TypeVar("M")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,11 @@ class MixtureBackend:
     def close(self) -> None:
         """Nothing but shards is kept."""
 
-    def placed(self, shard: object, stats: T) -> T:
-        """Statistics of a shard, on the device: mixtures have no checkpoints."""
+    def placed(self, shard: object, stats: MixtureStats) -> MixtureStats:
+        """Statistics of a shard, on the device: as they are, or from a file. Moments that are on the host are added
+        from there."""
+        if isinstance(stats.S, RowShares) and isinstance(shard, RowWords):
+            return replace(stats, S=RowWordStats.of(shard, stats.S, self.unit))
         return stats
 
     def place(self, model: M) -> M:

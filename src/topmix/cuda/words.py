@@ -261,10 +261,13 @@ class DeviceWordTotal:
         raw = self.device.get(self.counts_ * scale) if fits else self.device.get(self.counts_) * scale
         return WordTotal(raw, self.totals.copy(), 1.0, self.pseudo, self.pseudo_weight)
 
-    def write(self, out: Writer) -> None:
+    def for_file(self) -> WordTotal:
         """As it is kept, with the factor beside the counts: `of` makes the same of what is read."""
         self.settle()
-        WordTotal(self.device.get(self.counts_) / self.unit, self.totals, self.factor).write(out)
+        return WordTotal(self.device.get(self.counts_) / self.unit, self.totals, self.factor)
+
+    def write(self, out: Writer) -> None:
+        self.for_file().write(out)
 
     def counts(self) -> np.ndarray:
         return self.on_host().raw

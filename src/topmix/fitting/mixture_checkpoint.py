@@ -23,14 +23,16 @@ from topmix.fitting.checkpoint import LARGEST_COUNT, Checkpoint, past, restore_g
 from topmix.fitting.history import Record
 from topmix.learners import State
 from topmix.likelihoods.gaussian import Gaussian
-from topmix.likelihoods.likelihood import OnDevice
+from topmix.likelihoods.likelihood import Elsewhere
 from topmix.local import LocalStep
+from topmix.local.candidates import CandidateStep
 from topmix.local.groups import GroupStep
 from topmix.local.mixture import MixtureStep
 from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
 from topmix.search.clusters import Resumed
-from topmix.stats import MixtureStats, TopicStats
+from topmix.stats import MixtureStats, TopicStats, WordStats
+from topmix.stats.entries import RowShares
 
 Clusters = Mixture | Admixture
 
@@ -73,7 +75,9 @@ class MixtureCheckpoint:
 
     def write(self, p: MixtureProgress) -> None:
         """Atomic: the file is the last checkpoint or this one."""
-        out, model = Writer(), p.model.on_host()
+        out, model = Writer(), p.model
+        if isinstance(model.likelihood, Elsewhere):
+            model = replace(model, likelihood=model.likelihood.for_file())
         self.write_model(model, out.at("model"))
         if isinstance(model.likelihood, Gaussian):
             model.likelihood.write_near(out.at("model"))
@@ -82,7 +86,7 @@ class MixtureCheckpoint:
         around(p.state.total, NotHere()).write(out.at("total"))
         for b, stats in p.state.memo.items():
             S = rows_of(stats).S
-            around(stats, S.on_host() if isinstance(S, OnDevice) else S).write(out.at(f"memo.{b}"))
+            around(stats, S.for_file() if isinstance(S, Elsewhere) else S).write(out.at(f"memo.{b}"))
         for b, kept in p.memory.items():
             kept.write(out.at(f"kept.{b}"))
         out.value("n_components", model.n_components)
@@ -103,7 +107,10 @@ class MixtureCheckpoint:
         try:
             model = self.read_model(file.at("model"), K)
             if isinstance(model.likelihood, Gaussian):
-                model = replace(model, likelihood=model.likelihood.with_near(file.at("model")))
+                clusters = model.likelihood.with_near(file.at("model"))
+                if isinstance(self.step, CandidateStep) and clusters.n_candidates < self.step.n_active:
+                    raise ModelFileError(f"has {clusters.n_candidates} candidates of a row, which are too few")
+                model = replace(model, likelihood=clusters)
             following = self._following(file, model, K)
         except ModelFileError:
             raise
@@ -134,8 +141,8 @@ class MixtureCheckpoint:
             raise ModelFileError("has a prior that is to be learned, and this fit has none")
         return replace(model, prior=DocumentPrior.read(file.at("next"), K, model.prior.posterior))
 
-    def check(self, p: MixtureProgress, sizes: Sequence[int]) -> None:
-        """Whether a checkpoint is of shards of these sizes."""
+    def check(self, p: MixtureProgress, sizes: Sequence[int], *, on_device: bool) -> None:
+        """Whether a checkpoint is of shards of these sizes, and of this kind of engine."""
         wanted = len(sizes) if self.has_memo else 0
         if len(p.state.memo) != wanted:
             raise ModelFileError(f"the checkpoint has statistics of {len(p.state.memo)} shards, expected {wanted}")
@@ -146,6 +153,13 @@ class MixtureCheckpoint:
             if kept.size != sizes[b]:
                 what = "groups" if isinstance(self.step, GroupStep) else "rows"
                 raise ModelFileError(f"the checkpoint has {kept.size} {what} in shard {b}, expected {sizes[b]}")
+
+        for b, stats in p.state.memo.items():
+            S = rows_of(stats).S
+            if (isinstance(S, WordStats) and on_device) or (isinstance(S, RowShares) and not on_device):
+                raise ModelFileError("the checkpoint is of another engine, and cannot continue on this one")
+            if isinstance(S, RowShares) and len(S.r) != sizes[b]:
+                raise ModelFileError(f"the checkpoint has {len(S.r)} rows in shard {b}, expected {sizes[b]}")
 
 
 class NotHere:

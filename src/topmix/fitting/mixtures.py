@@ -89,7 +89,7 @@ class Paused:
         checkpoint = self.problem.checkpoint
         assert checkpoint is not None
         with checkpoint.at.names_the_file():
-            checkpoint.check(found, self.problem.sizes())
+            checkpoint.check(found, self.problem.sizes(), on_device=self.problem.engine.on_device)
         self.workers.restore(found.memory)
         self.state.total = around(self.state.total, placed.likelihood.total)
 

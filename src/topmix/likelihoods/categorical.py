@@ -18,6 +18,7 @@ from topmix.likelihoods.likelihood import Pieces
 from topmix.numerics import dirichlet
 from topmix.numerics.threads import threads
 from topmix.stats import WordStats, WordTotal
+from topmix.stats.entries import RowShares
 
 NEGLIGIBLE = 1e-9  # prior count of a word for objective "ml": no word is impossible
 
@@ -141,8 +142,8 @@ class Categorical:
         out.array("eta", self.eta)
         self.total.write(out)
 
-    def read_sums(self, file: CheckedReader, K: int) -> WordStats:
-        return WordStats.read(file, len(self.eta), K)
+    def read_sums(self, file: CheckedReader, K: int) -> WordStats | RowShares:
+        return RowShares.read(file, K) if file.has("r") else WordStats.read(file, len(self.eta), K)
 
     @classmethod
     def read(cls, file: CheckedReader, V: int, K: int, objective: str) -> Categorical:

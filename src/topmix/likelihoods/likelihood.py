@@ -73,3 +73,11 @@ class OnDevice(Protocol):
     """A likelihood whose total is on a device."""
 
     def on_host(self) -> Likelihood: ...
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """Statistics or a likelihood on a device."""
+
+    def for_file(self) -> Any:
+        """As a file holds it: on the host, and exactly."""

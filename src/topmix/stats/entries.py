@@ -53,6 +53,33 @@ class TokenStats:
         return cls(topics(file, "z", K), file.array("totals", K))
 
 
+@dataclass(slots=True)
+class RowShares:
+    """The same where a row of words is in few clusters: what each has of it."""
+
+    cluster: np.ndarray | None  # [rows, L] int32; None: all clusters
+    r: np.ndarray  # [rows, L] float32
+    totals: np.ndarray  # [K] float64, tokens of each cluster
+
+    def write(self, out: Writer) -> None:
+        out.value("width", self.r.shape[1])
+        out.array("r", self.r.ravel())
+        out.array("totals", self.totals)
+        if self.cluster is not None:
+            out.array("cluster", self.cluster.ravel())
+
+    @classmethod
+    def read(cls, file: CheckedReader, K: int) -> RowShares:
+        L, r, cluster = file.integer("width", 1, K), file.vector("r", "F32"), None
+        if len(r) % L:
+            raise ModelFileError(f"{file.prefix}r has {len(r)} shares, which are not {L} for each row")
+        if L < K:
+            cluster = file.vector("cluster", "I32", len(r)).reshape(-1, L)
+            if np.any((cluster < 0) | (cluster >= K)):
+                raise ModelFileError(f"{file.prefix}cluster has clusters that are not from 0 to {K - 1}")
+        return cls(cluster, r.reshape(-1, L), file.array("totals", K))
+
+
 def topics(file: CheckedReader, name: str, K: int) -> np.ndarray:
     """Topics that a kernel may use as indices."""
     found = file.vector(name, "U16")
