@@ -284,6 +284,9 @@ def test_groups_are_the_documents_of_tables(admixture, grouped):
     scores = admixture.score_samples(vectors, groups)
     np.testing.assert_allclose(table["density"], [scores[groups == name].mean() for name in names], rtol=1e-6)
     assert (admixture.document_info(vectors, groups, min_density=np.inf)["topic"] == -1).all()
+    median, r = float(np.median(scores)), admixture.predict_proba(vectors, groups).max(axis=1)
+    is_outlier = admixture.predict(vectors, groups, min_density=median, min_weight=0.9) == -1
+    np.testing.assert_array_equal(is_outlier, (scores < median) | (r < 0.9))
     info = admixture.topic_info(vectors, groups, texts=texts)
     assert (info["coherence"] > 0).all()
     best = admixture.representative_documents(vectors, groups, texts=texts, n=1)

@@ -28,28 +28,27 @@ from topmix.api.vectors import VectorMixture, without_words
 from topmix.api.von_mises_fisher import VonMisesFisherMixture
 from topmix.data.columns import column_of
 from topmix.data.corpus import Corpus
-from topmix.data.documents import plain
 from topmix.data.rows import GroupedRows, Rows, sums_between
 from topmix.engines import Engine
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
-from topmix.fitted.documents import NO_TOPIC, assigned_groups
+from topmix.fitted.documents import assigned_groups
 from topmix.fitted.frames import DataFrame
 from topmix.fitted.mixture import NO_WORDS, ClusterWords, FittedMixture
 from topmix.fitted.names import RELEVANCE
-from topmix.fitted.tables import document_info
 from topmix.fitting.history import Callback, Clock
 from topmix.fitting.loop import Interrupted
 from topmix.fitting.mixture_checkpoint import MixtureCheckpoint
 from topmix.learners import Learner
 from topmix.likelihoods.covariance import SingularCovariance
 from topmix.local import LocalStep, groups as group_steps
+from topmix.local.assign import Assigned
 from topmix.local.groups import AssignedGroups, GroupStep
 from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
 from topmix.numerics.dirichlet import NEGLIGIBLE
 from topmix.numerics.threads import use_threads
-from topmix.parameters.checks import any_number, count_of_active, number_from, one_of, positive_number, whole_number
+from topmix.parameters.checks import count_of_active, number_from, one_of, positive_number
 from topmix.read import How, Reading, in_groups, read_known, split_groups
 from topmix.search import exchanges
 from topmix.search.clusters import ClusterProblem, Knows
@@ -59,19 +58,14 @@ STICK_PRIOR = 10.0  # gamma: how many clusters there are expected to be, as in H
 
 
 class Grouped(NamedTuple):
-    """Rows as a user gives them, and the group of each."""
+    """Rows as a user gives them, and the group of each: methods of mixtures take it for X."""
 
     X: Any
     groups: Any
 
-
-def texts_of_groups(corpus: Corpus, texts: list[str] | None) -> list[str] | None:
-    """A text for each document: where there is one for each row of a group, all of these."""
-    data = corpus.vectors
-    if texts is None or not isinstance(data, GroupedRows) or len(texts) == len(data):
-        return texts
-    order = range(len(texts)) if data.order is None else data.order.tolist()
-    return [" ".join(texts[n] for n in order[a:b]) for a, b in pairwise(data.starts.tolist())]
+    @classmethod
+    def of(cls, X: object, groups: object) -> Grouped:
+        return X if isinstance(X, Grouped) else cls(X, groups)
 
 
 def documents_of(data: GroupedRows, corpus: Corpus) -> Corpus:
@@ -165,28 +159,19 @@ class AdmixtureEstimator(VectorMixture):
     ) -> np.ndarray:
         """The most probable cluster of each row, given the rows of its group; -1 where its probability or the log
         likelihood of the row is less than asked for."""
-        found = self._by_rows(
-            Grouped(X, groups), lambda a: np.take_along_axis(a.cluster, a.r.argmax(axis=1)[:, None], axis=1)[:, 0]
-        )
-        found[self._outliers(min_weight, min_density, X, groups)] = NO_TOPIC
-        return found
+        return super().predict(Grouped.of(X, groups), min_weight=min_weight, min_density=min_density)
 
     def predict_proba(
         self, X: object, groups: object = None, *, sparse_output: bool = False
     ) -> np.ndarray | sp.csr_array:
         """Posterior probabilities of shape (n_samples, n_components), given the rows of the group; at most n_active of
         a row are not zero."""
-        K = self._found().model.n_components
-        cluster, r = (self._by_rows(Grouped(X, groups), pick) for pick in (lambda a: a.cluster, lambda a: a.r))
-        r = r.astype(np.float64)
-        r /= r.sum(axis=1, keepdims=True)
-        found = sp.csr_array((r.ravel(), cluster.ravel(), np.arange(0, r.size + 1, r.shape[1])), shape=(len(r), K))
-        return found if sparse_output else found.toarray()
+        return super().predict_proba(Grouped.of(X, groups), sparse_output=sparse_output)
 
     def score_samples(self, X: object, groups: object = None) -> np.ndarray:
         """The log likelihood of each row under the fitted clusters, with the expected proportions of its group, which
         are inferred from all of its rows: see `completion_score` for rows that have no part in it."""
-        return self._by_rows(Grouped(X, groups), lambda a: a.likelihood, want_likelihood=True)
+        return super().score_samples(Grouped.of(X, groups))
 
     def _labels(self, data: Corpus | Rows) -> np.ndarray:
         assert isinstance(data, GroupedRows)
@@ -381,7 +366,7 @@ class AdmixtureEstimator(VectorMixture):
             return X
         f = self._found()
         with use_threads(self._threads()):
-            data, _ = self._data(Grouped(X, groups), How(), f.reading)
+            data, _ = self._data(Grouped.of(X, groups), How(), f.reading)
             if texts is None:
                 corpus = without_words(len(data), 1 if f.texts is None else f.texts.reading.n_features)
             elif f.texts is None:
@@ -459,11 +444,7 @@ class AdmixtureEstimator(VectorMixture):
     ) -> DataFrame:
         """A table of the groups that have most of each cluster, as `LDA.representative_documents`. Short groups come
         after long ones: a share counts as rows of the cluster over the rows of the group plus 20."""
-        corpus = self.counts(X, groups, texts)
-        kept = None
-        if isinstance(texts, Iterable) and not isinstance(texts, str):
-            kept = texts_of_groups(corpus, [str(one) for one in plain(texts)])
-        return self._examples(corpus, kept, n)
+        return super().representative_documents(Grouped.of(X, groups), texts=texts, n=n)
 
     def document_info(
         self,
@@ -477,18 +458,14 @@ class AdmixtureEstimator(VectorMixture):
         """A table of groups: name, main cluster, its name and its share `weight`, the entropy of the shares, the
         largest ones, the rows of the group, and `density`, the mean log likelihood of its rows. The cluster is -1 where
         its share is less than `min_weight`, or the density less than `min_density`."""
-        n, least = whole_number(n_topics, "n_topics"), number_from(min_weight, "min_weight", 0.0, 1.0)
-        below = -np.inf if min_density is None else any_number(min_density, "min_density")
         corpus = self.counts(X, groups)
+        return super().document_info(corpus, n_topics=n_topics, min_weight=min_weight, min_density=min_density)
+
+    def _density(self, corpus: Corpus) -> np.ndarray:
         data = corpus.vectors
         assert isinstance(data, GroupedRows)
         scores = np.concatenate([a.likelihood for a in self._by_groups(data, want_likelihood=True)])  # group by group
-        density = sums_between(scores, data.starts) / np.maximum(data.lengths(), 1.0)
-        columns = document_info(
-            self._solved(), [corpus], self._solver(), n_topics=n, min_weight=least, kept=density >= below
-        )
-        renamed = {"rows" if name == "tokens" else name: values for name, values in columns.items()}
-        return self._frame(renamed | {"density": density})
+        return np.asarray(sums_between(scores, data.starts) / np.maximum(data.lengths(), 1.0))
 
     def topics_over_time(
         self,
@@ -583,11 +560,20 @@ class AdmixtureEstimator(VectorMixture):
     def _warm_up(self) -> int:
         return 0 if self._is_warm() else min(group_steps.WARM_UP, int(self.max_iter or 0) // 2)
 
-    def _by_rows(self, X: object, pick: Any, *, want_likelihood: bool = False, weight: Any = None) -> np.ndarray:
-        """What `pick` takes of the rows, in the order of X."""
+    def _assigned(self, X: object, L: int, *, keep_clusters: bool = True) -> Iterator[Assigned]:
+        """All rows in the order of X, given the rows of their groups: the likelihood of each, or its clusters."""
         data, _ = self._data(X, How(), self._found().reading)
-        found = np.concatenate([pick(a) for a in self._by_groups(data, want_likelihood=want_likelihood, weight=weight)])
-        return found if data.order is None else np.asarray(found[np.argsort(data.order, kind="stable")])
+        visits = self._by_groups(data, keep_clusters=keep_clusters, want_likelihood=not keep_clusters)
+        found = Assigned(*(np.concatenate(field) for field in zip(*(a[:3] for a in visits))))
+        if keep_clusters and found.r.shape[1] > L:
+            best = np.argsort(-found.r, axis=1, kind="stable")[:, :L]
+            found = found._replace(
+                cluster=np.take_along_axis(found.cluster, best, axis=1), r=np.take_along_axis(found.r, best, axis=1)
+            )
+        if data.order is not None:
+            order = np.argsort(data.order, kind="stable")
+            found = Assigned(*(field[order] if len(field) else field for field in found))
+        yield found
 
     def _by_groups(
         self,

@@ -312,15 +312,15 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
         found[self._outliers(min_weight, min_density, X)] = NO_TOPIC
         return found
 
-    def _outliers(self, min_weight: float, min_density: float | None, *X: Any) -> Any:
+    def _outliers(self, min_weight: float, min_density: float | None, X: object) -> Any:
         """The rows that have no cluster as likely as the user asks for."""
         least, is_outlier = number_from(min_weight, "min_weight", 0.0, 1.0), np.zeros(0, np.intp)
         if least > 0:
-            weight = sp.csr_array(self.predict_proba(*X, sparse_output=True)).max(axis=1)
+            weight = sp.csr_array(self.predict_proba(X, sparse_output=True)).max(axis=1)
             is_outlier = np.flatnonzero(weight.toarray().ravel() < least)
         if min_density is None:
             return is_outlier
-        return np.union1d(is_outlier, np.flatnonzero(self.score_samples(*X) < any_number(min_density, "min_density")))
+        return np.union1d(is_outlier, np.flatnonzero(self.score_samples(X) < any_number(min_density, "min_density")))
 
     def predict_proba(self, X: object, *, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
         """Posterior probabilities of shape (n_samples, n_components); at most n_active of a row are not zero."""
@@ -435,14 +435,21 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
         `min_weight`, or the density less than `min_density`, for instance `np.quantile(model.score_samples(X), 0.02)`.
         """
         n, least = whole_number(n_topics, "n_topics"), number_from(min_weight, "min_weight", 0.0, 1.0)
-        density, corpus = self.score_samples(X), self.counts(X)
+        corpus = self.counts(X)
+        density = self._density(corpus)
         below = -np.inf if min_density is None else any_number(min_density, "min_density")
         columns = dict(
             document_info(self._solved(), [corpus], self._solver(), n_topics=n, min_weight=least, kept=density >= below)
         )
-        if corpus.vectors is not None:
+        if isinstance(corpus.vectors, GroupedRows):
+            columns = {"rows" if name == "tokens" else name: values for name, values in columns.items()}
+        elif corpus.vectors is not None:
             del columns["tokens"]
         return self._frame(columns | {"density": density})
+
+    def _density(self, corpus: Corpus) -> np.ndarray:
+        """The log likelihood of each document."""
+        return self.score_samples(corpus)
 
     # Edits. They change the clusters and n_components, and keep the names and words of clusters. `labels_` are gone:
     # predict(X). To learn on from the edited clusters, fit with warm_start=True.

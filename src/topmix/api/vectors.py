@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from topmix.api.mixture import MixtureEstimator, rows_of
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.data.corpus import Corpus
 from topmix.data.documents import plain
-from topmix.data.rows import Rows
+from topmix.data.rows import GroupedRows, Rows
 from topmix.fitted import edits
 from topmix.fitted.frames import DataFrame
 from topmix.fitted.mixture import NO_WORDS
@@ -37,6 +38,15 @@ def without_words(n_docs: int, n_words: int) -> Corpus:
     """Documents that have vectors alone."""
     none = np.zeros(0, np.int32), np.zeros(0, np.float32)
     return Corpus.trusted(np.zeros(n_docs + 1, np.int64), *none, n_words)
+
+
+def texts_of_documents(corpus: Corpus, texts: list[str] | None) -> list[str] | None:
+    """A text for each document: where documents are groups of rows, and each row has one, all of these."""
+    data = corpus.vectors
+    if texts is None or not isinstance(data, GroupedRows) or len(texts) == len(data):
+        return texts
+    order = range(len(texts)) if data.order is None else data.order.tolist()
+    return [" ".join(texts[n] for n in order[a:b]) for a, b in pairwise(data.starts.tolist())]
 
 
 class VectorMixture(MixtureEstimator):
@@ -110,10 +120,9 @@ class VectorMixture(MixtureEstimator):
         """A table of the documents that are most typical of each cluster, n of each, best first: topic, name, document,
         weight, its probability of the cluster, and its text where `texts` is a list of texts. A document is the more
         typical the higher its density in the cluster is."""
-        corpus = self.counts(X, texts=texts)
-        kept = (
-            [str(one) for one in plain(texts)] if isinstance(texts, Iterable) and not isinstance(texts, str) else None
-        )
+        corpus, kept = self.counts(X, texts=texts), None
+        if isinstance(texts, Iterable) and not isinstance(texts, str):
+            kept = texts_of_documents(corpus, [str(one) for one in plain(texts)])
         return self._examples(corpus, kept, n)
 
     def words_by(

@@ -11,7 +11,8 @@ import numpy as np
 import typer
 from sklearn.base import BaseEstimator
 
-from topmix.api.admixture import AdmixtureEstimator, documents_of, of_groups, texts_of_groups
+from topmix.api.admixture import AdmixtureEstimator, documents_of, of_groups
+from topmix.api.vectors import texts_of_documents
 from topmix.cli.flags import Settings, option_of
 from topmix.cli.sources import read_all_for, read_to_fit, takes_counts, texts_at
 from topmix.data import Corpus, Rows
@@ -75,7 +76,7 @@ class Vectors(NamedTuple):
         found = None if self.texts is None else texts_at(self.texts, dict(self.reading))
         if found is None or not isinstance(corpus.vectors, GroupedRows):
             return found
-        return texts_of_groups(corpus, list(found))
+        return texts_of_documents(corpus, list(found))
 
     def columns(self, names: Sequence[str], corpus: Corpus) -> dict[str, list[Any]]:
         """Values beside these documents."""

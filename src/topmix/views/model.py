@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topmix.api.admixture import AdmixtureEstimator, texts_of_groups
+from topmix.api.admixture import AdmixtureEstimator
 from topmix.api.estimator import Estimator
 from topmix.api.mixture import MixtureEstimator
 from topmix.api.topics import TopicEstimator
 from topmix.api.variational import VariationalTopics
-from topmix.api.vectors import VectorMixture
+from topmix.api.vectors import VectorMixture, texts_of_documents
 from topmix.data.corpus import Corpus
 from topmix.data.documents import is_texts
 from topmix.data.rows import GroupedRows
@@ -68,7 +68,7 @@ class ModelView:
             kept = None if texts is None else [str(text) for text in texts]
             if isinstance(self.model, AdmixtureEstimator):
                 corpus = self.model.counts(X, groups, kept)
-                return corpus, texts_of_groups(corpus, kept)
+                return corpus, texts_of_documents(corpus, kept)
             return self.model.counts(X, texts=kept), kept
         if texts is None and is_texts(X) and isinstance(X, Iterable) and all(isinstance(text, str) for text in X):
             texts = X
