@@ -266,7 +266,7 @@ class CudaDevice(Device):
         flat = array.ravel()
         places = self._allocated(lambda: flat.nonzero()[0].astype(short(flat.size)))
         values = self._allocated(lambda: flat[places])
-        most = int(abs(values).max()) if len(values) else 0
+        most = int(self._allocated(lambda: abs(values).max())) if len(values) else 0
         return self.get(places), self.get(self._allocated(lambda: values.astype(short(most))))
 
     def change(self, array: Cupy, places: np.ndarray, values: np.ndarray) -> None:
