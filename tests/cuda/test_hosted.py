@@ -98,6 +98,8 @@ def test_shards_that_stay_have_the_bits_of_engine_cuda(engine):
             there.words.total.add(one.old.S, -1.0)
         there.words.total.add(one.new.S)
         np.testing.assert_array_equal(total.raw, there.words.total.on_host().raw)
+    stay.visit(size, now(4)[:1], True, lambda value: value)
+    same(stay.visit(size, histories, True, lambda value: value), found)  # a late call, when the next round has begun
     whole, _ = stay.sum(size, histories, lambda value: value)
     assert whole.values.sum() / UNIT == pytest.approx(CORPUS.n_tokens, abs=1e-3)
     saved = [stay.save(size, each, lambda value: value) for each in histories]
