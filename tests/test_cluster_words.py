@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import json
+import runpy
 import warnings
 
 import numpy as np
@@ -358,6 +359,26 @@ def test_a_cluster_of_groups_is_divided_by_its_rows(admixture, grouped, with_tex
         copy.copy(merged).split_topic(some.vectors.alone(), 0).means_,
         rtol=1e-9,
     )
+
+
+@pytest.mark.parametrize("Estimator", [GaussianMixture, VonMisesFisherAdmixture])
+def test_a_script_makes_the_edits_of_clusters_again(Estimator, grouped, tmp_path, monkeypatch):
+    vectors, groups, texts, _ = grouped
+    of = [groups] if Estimator is VonMisesFisherAdmixture else []
+    np.save(tmp_path / "x.npy", vectors)
+    np.save(tmp_path / "groups.npy", groups)
+    pd.DataFrame({"text": texts}).to_csv(tmp_path / "texts.csv", index=False)
+    model = Estimator(3, random_state=0).fit(vectors, *of, texts=texts)
+    model.save(tmp_path / "model")
+    corpus = model.counts(vectors, *of, texts=texts)
+    edited = edits.learn(edits.split(edits.merge(model, [0, 1]), corpus, 0), corpus, passes=2)
+    (tmp_path / "edits.py").write_text(edits.script(edited.edits_, edited))
+    files = ["model", "x.npy", *(["groups.npy"] if of else []), "edited", "texts.csv"]
+    monkeypatch.setattr("sys.argv", ["edits.py", *(str(tmp_path / name) for name in files)])
+    runpy.run_path(str(tmp_path / "edits.py"))
+    again = topmix.load(tmp_path / "edited")
+    np.testing.assert_array_equal(again.means_, edited.means_)
+    np.testing.assert_array_equal(again._found().texts.counts.toarray(), edited._found().texts.counts.toarray())
 
 
 def test_learning_on_keeps_the_number_of_clusters_and_what_rows_say(admixture, grouped):

@@ -261,26 +261,52 @@ def replay(model: T, edits: Iterable[Edit], corpus: object = None) -> T:
     return model
 
 
-HEAD = '''"""Edits of a topic model. Run it with the model as it was, the documents, and the file to write:
+HEAD = '''"""Edits of a topic model. Run it with the model as it was, {needs}, and the file to write:
 
-python edits.py MODEL DOCS EDITED
+python edits.py MODEL {usage}
 
-DOCS is what the model was fitted on, as `model.counts` reads it. The result has the same bits as the edited model.
+{what} The result has the same bits as the edited model.
 """
 
 import sys
-
+{imports}
 import topmix
 
-path, documents, edited = sys.argv[1:]
+{given} = sys.argv[1:]
 model = topmix.load(path)
-corpus = model.counts(documents)
+corpus = model.counts({counts})
 '''
+TEXTS = "TEXTS, where there were some, is the file of their texts."
+OF_WORDS = {
+    "needs": "the documents",
+    "usage": "DOCS EDITED",
+    "what": "DOCS is what the model was fitted on, as `model.counts` reads it.",
+    "imports": "",
+    "given": "path, documents, edited",
+    "counts": "documents",
+}
+OF_VECTORS = {
+    "needs": "the vectors",
+    "usage": "VECTORS EDITED [TEXTS]",
+    "what": f"VECTORS is a .npy file of what the model was fitted on.\n{TEXTS}",
+    "imports": "",
+    "given": "path, vectors, edited, *texts",
+    "counts": "vectors, *texts",
+}
+OF_GROUPS = {
+    "needs": "the vectors and their groups",
+    "usage": "VECTORS GROUPS EDITED [TEXTS]",
+    "what": f"VECTORS and GROUPS are .npy files of what the model was fitted on, and of each row's group.\n{TEXTS}",
+    "imports": "\nimport numpy as np\n",
+    "given": "path, vectors, groups, edited, *texts",
+    "counts": "vectors, np.load(groups), *texts",
+}
 
 
-def script(edits: Iterable[Edit]) -> str:
-    """The edits as a Python program, with one line per edit."""
-    lines = []
+def script(edits: Iterable[Edit], model: object = None) -> str:
+    """The edits of a model as a Python program, with one line per edit. Without the model it is one of words."""
+    lines, of = [], OF_VECTORS if isinstance(model, VectorMixture) else OF_WORDS
+    head = HEAD.format(**(OF_GROUPS if isinstance(model, AdmixtureEstimator) else of))
     for edit in edits:
         edit = checked(edit)
         documents = "corpus, " if OPERATIONS[edit["do"]].needs_documents else ""
@@ -290,7 +316,7 @@ def script(edits: Iterable[Edit]) -> str:
         given = [repr(edit[name]) for name in first]
         given += [f"{name}={value!r}" for name, value in edit.items() if name not in ("do", *first)]
         lines.append(f"model = topmix.edits.{edit['do']}(model, {documents}{', '.join(given)})\n")
-    return HEAD + "\n" + "".join(lines) + "\nmodel.save(edited)\n"
+    return head + "\n" + "".join(lines) + "\nmodel.save(edited)\n"
 
 
 class Numbering(NamedTuple):

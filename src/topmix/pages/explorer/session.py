@@ -372,7 +372,7 @@ class Session:
         self.events.publish("status")
 
     def script(self) -> str:
-        return edits.script(self.journal.edits)
+        return edits.script(self.journal.edits, None if self.snapshot is None else self.snapshot.model)
 
     def close(self) -> None:
         """Ends what runs. What was accepted is in the journal."""
