@@ -71,6 +71,19 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With `--dist loadgroup` tests of a file with the same fixtures for all of it run in one process, which makes each
+    of these once."""
+    for item in items:
+        if not isinstance(item, pytest.Function) or item.get_closest_marker("xdist_group"):
+            continue
+        known = item._fixtureinfo.name2fixturedefs
+        chosen = item.callspec.indices if hasattr(item, "callspec") else {}
+        shared = [f"{name}{chosen.get(name, '')}" for name in sorted(known) if known[name][-1].scope == "module"]
+        if shared:
+            item.add_marker(pytest.mark.xdist_group(" ".join([item.path.parent.name, item.path.stem, *shared])))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Ray takes Python's handlers of crashes away when it shuts down, and the next crash would be silent."""
     if "ray" in sys.modules:

@@ -21,6 +21,7 @@ from ..topic_data import POSTERIORS, dense_docs, document_options, make_corpus
 from .emulated import EmulatedDevice
 
 K, L, UNIT = 40, 3, 2.0**20
+pytestmark = pytest.mark.xdist_group("solve")  # one process has what the twin makes of each problem
 
 # Topics and floats that a document may have in each tier: who solves it.
 ROOMS = {
