@@ -43,6 +43,7 @@ KINDS = {
         {"covariance_type": "tied", "weight_concentration_prior_type": "dirichlet_process", "objective": "vb"},
     ),
     "Gaussian, candidates": (GaussianMixture, {"n_components": 9, "candidates": 3, "max_iter": 13, "learner": BATCHES}),
+    "Gaussian, momentum": (GaussianMixture, {"learner": Memoized(batch_size=50, momentum=2.0), "max_iter": 12}),
     "directions": (VonMisesFisherMixture, {"learner": BATCHES}),
     "directions, stochastic": (VonMisesFisherMixture, {"learner": STREAM, "objective": "ml"}),
     "directions, candidates": (VonMisesFisherMixture, {"n_components": 40, "max_iter": 7}),
@@ -215,7 +216,6 @@ def test_what_no_checkpoint_holds_is_refused_before_the_work(tmp_path):
     for more, message in (
         ({"n_init": 2}, "n_init=1"),
         ({"learner": Asynchronous()}, "responsibilities of Asynchronous"),
-        ({"learner": Memoized(momentum=1.0)}, "momentum"),
     ):
         with pytest.raises(ValueError, match=message):
             Fit("Gaussian")(path, **more)

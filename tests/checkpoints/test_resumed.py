@@ -11,6 +11,7 @@ import topmix
 from topmix.engines import Serial
 from topmix.fitting import sampling
 from topmix.fitting.checkpoint import Checkpoint, CheckpointError
+from topmix.fitting.history import Record, TimeLimit
 from topmix.inference import Collapsed, Variational
 from topmix.learners import Memoized, Stochastic
 
@@ -112,6 +113,14 @@ def test_convergence_and_callbacks_end_it_alike(corpus, tmp_path):
     assert not stopped.converged_
     for _ in range(2):  # the second time there is nothing left to do
         same(lda(max_iter=100, tol=1e-2).fit(corpus, checkpoint=tmp_path / "file"), whole)
+
+
+def test_the_first_pass_of_a_resumed_fit_did_not_take_all_the_time():
+    limit = TimeLimit(10.0)
+    assert not limit(Record(8, 8.0, 0.0, 4), None)
+    assert not limit(Record(9, 9.0, 0.0, 4), None)
+    assert limit(Record(10, 10.0, 0.0, 4), None)
+    assert limit(Record(1, 6.0, 0.0, 4), None)  # of another fit
 
 
 def test_without_a_seed_the_deal_is_in_the_file(corpus, tmp_path):

@@ -64,8 +64,6 @@ def checkpoint_of_clusters(
     _refuse(estimator)
     if learner.travels:
         raise ValueError(f"a checkpoint does not hold the responsibilities of {type(learner).__name__}")
-    if getattr(learner, "momentum", 0):
-        raise ValueError("a checkpoint does not hold the momentum of a fit: set it to 0")
     about = described_parameters(estimator.get_params(deep=False)) | _described_rows(data)
     if weight is not None:
         about["the weights"] = _crc(weight)

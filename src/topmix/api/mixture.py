@@ -231,6 +231,7 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
             D=data.shape[1],
             step=step,
             has_memo=learner.has_memo,
+            has_momentum=bool(getattr(learner, "momentum", 0)),
         )
 
     def _labels(self, data: Corpus | Rows) -> np.ndarray:

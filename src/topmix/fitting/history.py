@@ -73,7 +73,9 @@ class TimeLimit:
         self.limit, self.last, self.reached = limit, 0.0, False
 
     def __call__(self, record: Record, view: PassView) -> bool:
-        before = self.last if self.last <= record.seconds else 0.0  # another fit has begun
+        before = self.last if 0 < self.last <= record.seconds else 0.0  # another fit has begun
+        if not before:  # a pass took as long as those before it, which a checkpoint may have
+            before = record.seconds * (1 - 1 / record.n_pass)
         took, self.last = record.seconds - before, record.seconds
         self.reached = record.seconds + took > self.limit
         return self.reached

@@ -4,6 +4,7 @@ model.*    the model, whose sums of rows are those of the total too
 next.*     the prior of groups that the next pass starts from, where it was learned after this one
 total.*    what the total has besides
 memo.b.*   statistics of shard b
+momentum.* what passes with momentum take from one to the next
 kept.b.*   what the local step remembers of it: the last clusters of its rows, or the counts of its groups
 """
 
@@ -30,6 +31,7 @@ from topmix.local.groups import GroupStep
 from topmix.local.mixture import MixtureStep
 from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
+from topmix.models.momentum import Momentum
 from topmix.search.clusters import Resumed
 from topmix.stats import MixtureStats, TopicStats, WordStats
 from topmix.stats.entries import RowShares
@@ -72,6 +74,7 @@ class MixtureCheckpoint:
     D: int
     step: LocalStep
     has_memo: bool
+    has_momentum: bool
 
     def write(self, p: MixtureProgress) -> None:
         """Atomic: the file is the last checkpoint or this one."""
@@ -87,6 +90,8 @@ class MixtureCheckpoint:
         for b, stats in p.state.memo.items():
             S = rows_of(stats).S
             around(stats, S.for_file() if isinstance(S, Elsewhere) else S).write(out.at(f"memo.{b}"))
+        if p.state.momentum is not None:
+            p.state.momentum.write(out.at("momentum"))
         for b, kept in p.memory.items():
             kept.write(out.at(f"kept.{b}"))
         out.value("n_components", model.n_components)
@@ -127,6 +132,8 @@ class MixtureCheckpoint:
                 raise ModelFileError("has memory of shards, and this fit has none")
             memory[b] = self._remembers.read(file.at(f"kept.{b}"), K)
         state = State(total, memo, file.integer("t", 0, LARGEST_COUNT))
+        if self.has_momentum:
+            state.momentum = Momentum.read(file.at("momentum"), model.likelihood, K)
         search = file.table("search", missing=None)
         return MixtureProgress(model, following, state, memory, past(file), file.table("random") or {}, search)
 

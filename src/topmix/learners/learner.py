@@ -60,6 +60,7 @@ class State:
     memo: MutableMapping[int, Any] = field(default_factory=dict)  # memoized: the last statistics of each shard
     t: int = 0  # steps so far: passes, or batches for stochastic learning
     pseudo_counts: Any = None  # statistics to start the next pass from, which fade during it
+    momentum: Any = None  # memoized: what it takes from one pass to the next, where it is asked for
     n_tokens: float | None = None  # stochastic: a batch is weighed by its share of these tokens instead of rows
 
 

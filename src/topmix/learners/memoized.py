@@ -89,7 +89,8 @@ class Memoized(Learner):
         state.memo = rounds.memo
         width = self.batches_per_update
         in_rounds = [range(begin, min(begin + width, n)) for begin in range(0, n, width)]
-        momentum = Momentum(self.momentum) if self.momentum else None
+        momentum = (state.momentum or Momentum(self.momentum)) if self.momentum else None
+        state.momentum = momentum
         while True:
             info = Info()
             if state.total is None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from topmix.files.reader import CheckedReader
+from topmix.files.writer import Writer
 from topmix.likelihoods.gaussian import Gaussian, GaussianStats
 from topmix.likelihoods.likelihood import Likelihood
 from topmix.likelihoods.von_mises_fisher import DirectionStats, VonMisesFisher
@@ -59,6 +61,20 @@ class Momentum:
         height, self._height = self._height, sum(model.bound(total).values())
         if self._height < height:
             self._before, self.reach = None, 0.5 * self.reach
+
+    def write(self, out: Writer) -> None:
+        out.value("reach", float(self.reach))
+        out.value("height", float(self._height))
+        if self._before is not None:
+            self._before.write(out.at("before"))
+
+    @classmethod
+    def read(cls, file: CheckedReader, likelihood: Likelihood, K: int) -> Momentum:
+        made, before = cls(file.number("reach", 0.0)), file.at("before")
+        made._height = file.number("height")
+        if before.has("sizes"):
+            made._before = MixtureStats.read(before, likelihood.read_sums(before.at("rows"), K), K)
+        return made
 
 
 def step_of(likelihood: Likelihood, now: MixtureStats, change: MixtureStats, most: float) -> MixtureStats:
