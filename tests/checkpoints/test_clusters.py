@@ -87,7 +87,12 @@ class Fit:
         return model.fit(self.X, **self.given, checkpoint=path, checkpoint_every=every)
 
 
-@pytest.fixture(scope="module", params=KINDS)
+SLOW = ("groups, search",)  # the other search goes the same way
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in KINDS]
+)
 def kind(request):
     """How to fit, and the fit that was never interrupted."""
     fit = Fit(request.param)
@@ -117,6 +122,30 @@ def test_interrupted_again_and_again(kind, tmp_path):
         except Crash:
             pass
     same(last, whole)
+
+
+@pytest.mark.parametrize("where", ["passes", "exchanges"])
+def test_exchanges_after_the_passes_end_as_they_would_have(where, tmp_path, monkeypatch):
+    rng, path, passes = np.random.default_rng(3), tmp_path / "file", []
+    centres, cluster = rng.normal(0, 3, (9, 2)), rng.integers(0, 9, 400)
+    X, groups = centres[cluster] + 0.6 * rng.normal(size=(400, 2)), cluster // 3 * 8 + rng.integers(0, 8, 400)
+
+    def fit(path=None, *callbacks):
+        model = GaussianAdmixture(9, init_params="random_from_data", random_state=0, callbacks=list(callbacks))
+        return model.fit(X, groups, checkpoint=path)
+
+    def crash(*args):
+        raise Crash
+
+    whole = fit(None, lambda record, view: passes.append(record.n_pass))
+    assert len(passes) < len(whole.history_)  # clusters were exchanged
+    with monkeypatch.context() as patch:
+        patch.setattr(GaussianAdmixture, "_exchanged", crash)
+        with pytest.raises(Crash):
+            fit(path, *([crash_after(7)] if where == "passes" else []))
+    made = len(passes)
+    same(fit(path, lambda record, view: passes.append(record.n_pass)), whole)
+    assert len(passes) - made == (made - 7 if where == "passes" else 0)
 
 
 def test_a_search_that_ran_out_of_passes_goes_on(tmp_path):
