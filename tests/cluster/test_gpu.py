@@ -59,6 +59,15 @@ def lda(engine, **parameters):
     return LDA(**usual | {"inference": Collapsed(sweeps=0)} | parameters, engine=engine)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def released():
+    """Other tests have the cores after these."""
+    yield
+    for workers in (1, 3):
+        for copies in (0, 1):
+            RayWithGpus(workers=workers, copies=copies).release()
+
+
 @pytest.fixture(scope="module")
 def alone(saved):
     return lda(Emulated()).fit(saved)
