@@ -110,12 +110,12 @@ def test_whichever_worker_comes_first_is_seen(cluster):
     import ray
 
     kind = ray.remote(concurrency_groups={ray_nomad.GROUP: 4})(ray_actor.ShardActor)
-    free, pool = ray.available_resources()["CPU"], ray_pool.Pool.__new__(ray_pool.Pool)
+    pool = ray_pool.Pool.__new__(ray_pool.Pool)
     pool.peers = [ray_pool.Peer(i, kind.options(num_cpus=cpus).remote()) for i, cpus in enumerate((5, 1))]
     until(lambda: pool._all_there(0.1) or any(peer.is_alive for peer in pool.peers))
     assert [peer.is_alive for peer in pool.peers] == [False, True]
     pool.end()
-    until(lambda: ray.available_resources()["CPU"] == free)
+    until(lambda: ray.available_resources().get("CPU") == ray.cluster_resources()["CPU"])  # nodes of others may go
 
 
 @pytest.mark.parametrize("copies", [0, pytest.param(1, marks=SLOW)])

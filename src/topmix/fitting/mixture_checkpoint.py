@@ -139,7 +139,7 @@ class MixtureCheckpoint:
 
     @property
     def _remembers(self) -> Any:
-        return self.step.memory if isinstance(self.step, MixtureStep | GroupStep) else None
+        return self.step.remembers if isinstance(self.step, MixtureStep | GroupStep) else None
 
     def _following(self, file: CheckedReader, model: Clusters, K: int) -> Clusters | None:
         if file.about.get("has_next") is not True:

@@ -111,7 +111,7 @@ class FullScans(Schedule):
 class RelearnedPrior(FullScans):
     """The prior of groups follows the statistics after each pass."""
 
-    def __init__(self, paused: Paused, lengths: np.ndarray) -> None:
+    def __init__(self, paused: Paused | None, lengths: np.ndarray) -> None:
         super().__init__(paused)
         self.lengths = lengths
 
@@ -123,9 +123,9 @@ class RelearnedPrior(FullScans):
 class SearchedClusters(FullScans):
     """`topmix.search` says what comes next."""
 
-    def __init__(self, paused: Paused, search: ClusterSearch) -> None:
+    def __init__(self, paused: Paused | None, search: ClusterSearch, n_passes: int) -> None:
         super().__init__(paused)
-        self.search, self.written = search, len(paused.log.history)
+        self.search, self.written = search, n_passes  # made before
 
     def moves(self) -> dict[str, float]:
         return self.search.take_moves()
@@ -189,22 +189,23 @@ class MixtureStart:
         task = Task(p.data, model, p.batches, p.step, p.engine, p.threads, p.n_active, p.max_iter, p.weight, p.is_warm)
         self.workers = learner.open(task, rng)
         state = State(pseudo_counts=pseudo) if p.found is None else p.found.state
-        paused = Paused(p, self.workers, state, log)
+        # Only where there is a checkpoint: it would keep what is on a device until after the end.
+        paused = None if p.checkpoint is None else Paused(p, self.workers, state, log)
         self.schedule = FullScans(paused) if p.lengths is None else RelearnedPrior(paused, p.lengths)
         try:
             placed = self.workers.place(model if p.found is None or p.found.following is None else p.found.following)
-            if p.found is not None:
+            if p.found is not None and paused is not None:
                 paused.resume(p.found, placed)
             if p.search is not None:
-                search = self._search(p, p.search, paused, rng)
-                self.schedule, placed = SearchedClusters(paused, search), search.first or placed
+                search = self._search(p, p.search, self.workers, state, rng)
+                self.schedule, placed = SearchedClusters(paused, search, len(log.history)), search.first or placed
             self.passes = _held(learner.passes(placed, self.workers, state))
         except BaseException:
             self.workers.close()
             raise
 
     def _search(
-        self, p: MixtureProblem, clusters: ClusterProblem, paused: Paused, rng: np.random.Generator
+        self, p: MixtureProblem, clusters: ClusterProblem, workers: Workers, state: State, rng: np.random.Generator
     ) -> ClusterSearch:
         assert isinstance(p.data, GroupedRows)
         assert isinstance(p.step, GroupStep)
@@ -214,8 +215,8 @@ class MixtureStart:
             with p.checkpoint.at.names_the_file():
                 known = p.found.known()
                 restore_generator(rng, known.random)
-            found = known, PassResult(p.found.model, paused.state.total, {}), len(p.found.history)
-        return ClusterSearch(clusters, paused.workers, paused.state, rows, p.step, limits, rng, found)
+            found = known, PassResult(p.found.model, state.total, {}), len(p.found.history)
+        return ClusterSearch(clusters, workers, state, rows, p.step, limits, rng, found)
 
     def interrupted(self) -> Mixture | Admixture | None:
         found: Mixture | Admixture | None = self.learner.interrupted(self.workers, self.model)

@@ -49,7 +49,7 @@ class CandidateStep(MixtureStep):
 
     full_every: int = 10  # visits
 
-    memory: ClassVar[type[Kept] | None] = LastClusters
+    remembers: ClassVar[type[Kept] | None] = LastClusters
 
     def __call__(
         self, shard: Any, tables: MixtureTables, memory: LastClusters | None, scratch: _core.TopicScratch
@@ -106,7 +106,7 @@ class RowCandidateStep(MixtureStep):
     n_candidates: int = N_CANDIDATES
     full_every: int = 5  # visits
 
-    memory: ClassVar[type[Kept] | None] = RowCandidates
+    remembers: ClassVar[type[Kept] | None] = RowCandidates
 
     def __call__(
         self, shard: Any, tables: MixtureTables, memory: RowCandidates | None, scratch: _core.TopicScratch

@@ -71,7 +71,7 @@ class GroupStep:
     n_active: int  # L, or all where there are fewer clusters
     warm_up: int = 0  # first visits, in which groups have pseudo-rows in common
 
-    memory: ClassVar[type[Kept] | None] = GroupVisit  # what it remembers
+    remembers: ClassVar[type[Kept] | None] = GroupVisit
 
     def __call__(
         self, shard: GroupShard, tables: AdmixtureTables, memory: GroupVisit | None, scratch: _core.TopicScratch

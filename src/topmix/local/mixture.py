@@ -24,7 +24,7 @@ class MixtureStep:
     likelihood: type[Likelihood]
     n_active: int  # L
 
-    memory: ClassVar[type[Kept] | None] = None  # what it remembers
+    remembers: ClassVar[type[Kept] | None] = None
 
     def __call__(self, shard: Any, tables: MixtureTables, memory: Any, scratch: _core.TopicScratch) -> StepResult:
         D, likelihood = len(shard.cols), self.likelihood
