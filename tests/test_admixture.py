@@ -364,7 +364,11 @@ def settled(history):
 
 @pytest.mark.parametrize(
     ("Estimator", "K", "start"),
-    [(GaussianAdmixture, 8, 1), (GaussianAdmixture, 8, 20), (VonMisesFisherAdmixture, 4, 2)],
+    [
+        (GaussianAdmixture, 8, 1),
+        (GaussianAdmixture, 8, 20),
+        pytest.param(VonMisesFisherAdmixture, 4, 2, marks=pytest.mark.slow),
+    ],
 )
 def test_the_number_of_clusters_is_found_from_any_start(Estimator, K, start):
     X, groups, z, _ = planted(n_groups=60, K=K, D=6, alpha=0.1)

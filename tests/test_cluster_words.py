@@ -484,7 +484,9 @@ def test_sweep_finds_the_number_of_clusters(data):
         topmix.sweep(table["text"], [2], texts=table["text"])
 
 
-@pytest.mark.parametrize("Estimator", [GaussianAdmixture, VonMisesFisherAdmixture])
+@pytest.mark.parametrize(
+    "Estimator", [GaussianAdmixture, pytest.param(VonMisesFisherAdmixture, marks=pytest.mark.slow)]
+)
 def test_sweep_finds_the_number_of_clusters_of_groups(grouped, Estimator):
     vectors, groups, texts, _ = grouped
     found = topmix.sweep(vectors, [2, 3], seeds=2, groups=groups, estimator=Estimator(), texts=texts, verbose=0)

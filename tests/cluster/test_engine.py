@@ -126,6 +126,7 @@ def test_a_worker_that_no_node_has_room_for(cluster, monkeypatch, caplog):
     assert said == ["no worker is there yet: waiting for room or new machines, up to 1 seconds"]
 
 
+@pytest.mark.slow  # waits for Ray
 def test_idle_workers_of_other_engines_give_way(cluster):
     """Twelve cores: workers of two engines stay side by side, and end when a third one needs their cores."""
     import ray

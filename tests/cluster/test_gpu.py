@@ -124,7 +124,7 @@ def test_a_pass_brings_changes_and_no_rows(cluster, workers):
         assert found["added"] == found["copied"] == 0.0
 
 
-@pytest.mark.parametrize("number", [2, 14, 26])
+@pytest.mark.parametrize("number", [pytest.param(2, marks=SLOW), 14, pytest.param(26, marks=SLOW)])
 def test_a_worker_that_is_lost_is_replaced(cluster, saved, alone, caplog, number):
     """Before anything was saved, and after that."""
     with at_a_visit(kill, number):
@@ -133,6 +133,7 @@ def test_a_worker_that_is_lost_is_replaced(cluster, saved, alone, caplog, number
     assert any("was lost" in record.getMessage() for record in caplog.records)
 
 
+@pytest.mark.slow  # a worker that is lost is the same
 def test_a_node_that_is_lost_costs_visits(cluster, saved, alone):
     """What was saved has a copy on another node."""
 
@@ -170,8 +171,8 @@ def test_shards_move(cluster, saved, alone):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"learner": "batch", "inference": "variational"},
-        {"learner": "batch", "inference": Collapsed(sweeps=2)},
+        pytest.param({"learner": "batch", "inference": "variational"}, marks=SLOW),
+        pytest.param({"learner": "batch", "inference": Collapsed(sweeps=2)}, marks=SLOW),
         {"doc_topic_prior": "auto", "topic_word_prior": "auto"},
     ],
     ids=str,
@@ -181,6 +182,7 @@ def test_every_schedule_has_the_bits_of_one_gpu(cluster, saved, parameters):
     same(model, alone)
 
 
+@pytest.mark.slow  # its chain is not on the workers
 def test_sampling_in_one_place_in_between(cluster, saved):
     """Its chain is on the processor. Workers continue from what it gives them, and a lost one does too."""
     parameters = {"inference": Collapsed(sweeps=2), "max_iter": 8}
@@ -191,6 +193,7 @@ def test_sampling_in_one_place_in_between(cluster, saved):
     same(model, alone)
 
 
+@pytest.mark.slow  # tests/cuda/test_checkpoints.py has it without Ray
 def test_a_checkpoint_continues_on_either_engine(cluster, saved, alone, tmp_path):
     engines = RayWithGpus(workers=3), Emulated()
     for i, first in enumerate(engines):

@@ -191,7 +191,9 @@ def test_mixtures_of_rows_are_matched_by_their_rows():
     assert found.table["always"].tolist() == [[]] * 3
 
 
-@pytest.mark.parametrize("Estimator", [GaussianAdmixture, VonMisesFisherAdmixture])
+@pytest.mark.parametrize(
+    "Estimator", [GaussianAdmixture, pytest.param(VonMisesFisherAdmixture, marks=pytest.mark.slow)]
+)
 def test_clusters_of_groups_are_matched_by_their_rows(Estimator):
     rng = np.random.default_rng(0)
     theta, names = rng.dirichlet(np.full(3, 0.4), 24), np.array([f"g{d:02}" for d in range(24)])
