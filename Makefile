@@ -8,6 +8,8 @@ NATIVE := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.[ch]pp' -not -
 SOURCES := $(NATIVE) $(shell find src -name '*.hpp' -o -name '*.cu' -o -name '*.py' -o -name '*.pyi' -o -name '*.js' -o -name '*.css' -o -name '*.html' 2>/dev/null)
 REBUILD = make --no-print-directory develop  # not $(MAKE), whose lines run even under `make -n`
 GROUPS := --group test --group lint
+# One process more than there are cores, because some tests wait; each has one thread of BLAS, whose threads wait busily.
+PYTEST := OPENBLAS_NUM_THREADS=1 PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(BIN)/python -m pytest -n auto --dist loadgroup --max-worker-restart 0
 # Where a shell keeps Python from writing bytecode, each of the hundreds of processes of a run compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -21,7 +23,7 @@ demo: $(VENV)/installed
 test: $(VENV)/native-tools
 	@$(MAKE) --no-print-directory -j 2 native lint
 	@$(BIN)/python tools/find_chromium.py
-	$(BIN)/python -m pytest -n auto --dist loadgroup --max-worker-restart 0 --durations 20
+	$(PYTEST) --durations 20
 
 # Everything, before a release: the slow tests too, every instruction set and the other processor, the guard, faults of a
 # cluster twenty times, and the fuzzers.
@@ -30,7 +32,7 @@ test-all: $(VENV)/installed-test
 	@$(BIN)/python tools/find_chromium.py
 	$(REBUILD) ISAS=all
 	$(MAKE) --no-print-directory -j 3 lint native-all guard
-	TOPMIX_BUILT_ISAS="$$($(BIN)/python -c 'from topmix import _core; print(*_core.supported_isas())')" $(BIN)/python -m pytest -m "" -n auto --dist loadgroup --max-worker-restart 0 --durations 30
+	TOPMIX_BUILT_ISAS="$$($(BIN)/python -c 'from topmix import _core; print(*_core.supported_isas())')" $(PYTEST) -m "" --durations 30
 	$(BIN)/python -m benchmarks.ray_faults
 	PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run_other.sh
 	$(MAKE) --no-print-directory review fuzz
