@@ -8,8 +8,8 @@ NATIVE := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.[ch]pp' -not -
 SOURCES := $(NATIVE) $(shell find src -name '*.hpp' -o -name '*.cu' -o -name '*.py' -o -name '*.pyi' -o -name '*.js' -o -name '*.css' -o -name '*.html' 2>/dev/null)
 REBUILD = make --no-print-directory develop  # not $(MAKE), whose lines run even under `make -n`
 GROUPS := --group test --group lint
-# One process more than there are cores, because some tests wait; each has one thread of BLAS, whose threads wait busily.
-PYTEST := OPENBLAS_NUM_THREADS=1 PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(BIN)/python -m pytest -n auto --dist loadgroup --max-worker-restart 0
+# One thread of BLAS in each process: more wait busily for cores that other tests have.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --max-worker-restart 0
 # Where a shell keeps Python from writing bytecode, each of the hundreds of processes of a run compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
