@@ -364,7 +364,7 @@ def labels(a: Any, out: Results) -> None:
         X, y, train, test, about = LABELLED[corpus]()
         for method in a.classifiers:
             begin = time.process_time()
-            with threadpool_limits(1):  # the regression's many small products are ten times as long on two threads
+            with threadpool_limits(1):  # the regression's many small products take eight times as long on two threads
                 found = CLASSIFIERS[method](X, y, train, test, a)
             seconds = time.process_time() - begin
             result = {f"{kind} F1": f1_score(y[test], found, average=kind) for kind in ("micro", "macro")}

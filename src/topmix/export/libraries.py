@@ -25,7 +25,7 @@ def to_sklearn(model: Model) -> LatentDirichletAllocation:
     scikit-learn has one alpha and one eta for all topics: unequal priors are replaced by their mean. Its `transform` is
     variational, so its proportions differ a little.
     """
-    from sklearn.decomposition import LatentDirichletAllocation  # takes a third of a second, which pages need not wait
+    from sklearn.decomposition import LatentDirichletAllocation  # a third of a second, which pages do without
 
     fitted, alpha, eta = _topics_and_priors(model)
     components = fitted.components.copy()
