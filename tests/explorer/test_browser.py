@@ -23,6 +23,15 @@ def wait_for(page, script, seconds=90):
         page.wait_for_timeout(20)
 
 
+def wait_for_found(page):
+    """Until the documents that were asked for last are shown: the words stand there already for those before them."""
+    wait_for(
+        page,
+        "document.getElementById('found-list').ariaBusy === 'false' &&"
+        "document.getElementById('found-facts').textContent.includes('of ')",
+    )
+
+
 def topics(page):
     return page.evaluate("document.querySelectorAll('#map circle').length")
 
@@ -40,12 +49,12 @@ def test_topics_words_and_documents_can_be_read(page, explorer, fitted, document
     assert "word=gambit" in page.url
     page.keyboard.press("Escape")
     page.click("#tab-documents")
-    wait_for(page, "document.getElementById('found-facts').textContent.includes('of ')")
+    wait_for_found(page)
     before = page.text_content("#found-facts")  # of all documents
     page.fill("#find-words", "rook queen")
     page.keyboard.press("Enter")
-    wait_for(page, f"![{before!r}, ''].includes(document.getElementById('found-facts').textContent)")
-    wait_for(page, "document.getElementById('found-facts').textContent.includes('of ')")
+    wait_for_found(page)
+    assert page.text_content("#found-facts") != before
     page.locator(".card").first.click()
     page.wait_for_selector(".whole .text")
     marked = page.locator(".whole .text span", has_text="rook").first
@@ -297,7 +306,7 @@ def test_documents_on_a_map_and_topics_in_charts(page, explorer, documents):
     said = point.get_attribute("aria-label")
     assert "±" in said
     point.click()  # its documents
-    wait_for(page, "document.getElementById('found-facts').textContent.includes('of ')")
+    wait_for_found(page)
     assert page.input_value("#find-value") == said.split(":")[0]
     page.wait_for_selector("#found-cards .card")
     page.click("#tab-charts")
@@ -402,7 +411,7 @@ def test_an_address_in_an_open_page_leads_to_what_it_names(page, explorer, fitte
     assert page.locator("#view-topics").is_visible()
     go("tab=documents&words=rook+queen&document=7")
     page.wait_for_selector(".whole .text")
-    wait_for(page, "document.getElementById('found-facts').textContent.includes('of ')")
+    wait_for_found(page)
     found = page.locator("#found-facts").text_content()
     assert page.input_value("#find-words") == "rook queen"
     go("tab=documents&words=mast&document=8")
@@ -490,7 +499,7 @@ def test_the_keyboard_alone_is_enough(page, explorer):
     press_to("find-words")
     page.keyboard.type("sail")
     page.keyboard.press("Enter")
-    wait_for(page, "document.getElementById('found-facts').textContent.includes('of ')")
+    wait_for_found(page)
     for _ in range(10):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement?.classList.contains('card')"):
@@ -498,6 +507,15 @@ def test_the_keyboard_alone_is_enough(page, explorer):
     page.keyboard.press("Enter")
     page.wait_for_selector(".whole .text")
     wait_for(page, "document.activeElement?.id === 'reading'")
+    press_to("find-words", "Shift+Tab")
+    page.keyboard.press("Control+A")
+    page.keyboard.press("Delete")
+    page.keyboard.press("Enter")
+    wait_for_found(page)
+    page.locator("#found-cards button", has_text="next").focus()
+    page.keyboard.press("Enter")  # and leaves with the page that it turns
+    wait_for(page, "document.getElementById('found-facts').textContent.startsWith('21 to ')")
+    assert page.evaluate("document.activeElement === document.querySelector('#found-cards .card')")
 
 
 @pytest.mark.parametrize(

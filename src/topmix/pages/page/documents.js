@@ -87,6 +87,7 @@ $("find-column").onchange = (e) => {
 
 const findDocuments = orSay(async () => {
   const asked = ++search.asked;
+  $("found-list").ariaBusy = "true";
   Object.assign(search, {
     words: $("find-words").value.trim(),
     topic: pickedTopic($("find-topic")) ?? "",
@@ -100,7 +101,7 @@ const findDocuments = orSay(async () => {
     column: search.column,
     value: search.value,
     offset: search.offset,
-  });
+  }).finally(() => asked === search.asked && ($("found-list").ariaBusy = "false"));
   if (asked !== search.asked) return;
   const last = search.offset + found.documents.length;
   const said = [];
@@ -128,7 +129,10 @@ const findDocuments = orSay(async () => {
     );
   if (search.offset > 0) cards.push(move(-20, "← previous"));
   if (last < found.n) cards.push(move(20, "next →"));
+  const focused = $("found-cards").querySelector(":focus");
   $("found-cards").replaceChildren(...cards);
+  // The keyboard stays in the list: on the same document, or on the first, as after the turn of a page.
+  if (focused) (cards.find((c) => c.dataset.row && c.dataset.row === focused.dataset.row) ?? cards[0])?.focus();
   updateAddress();
 });
 
