@@ -9,7 +9,7 @@ import platform
 import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from itertools import pairwise
 from types import ModuleType
 
@@ -82,6 +82,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         shared = [f"{name}{chosen.get(name, '')}" for name in sorted(known) if known[name][-1].scope == "module"]
         if shared:
             item.add_marker(pytest.mark.xdist_group(" ".join([item.path.parent.name, item.path.stem, *shared])))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure that is expected is shown without the lines around it: to find them thousands are parsed."""
+    style = item.config.option.tbstyle
+    if item.get_closest_marker("xfail"):
+        item.config.option.tbstyle = "native"
+    try:
+        return (yield)
+    finally:
+        item.config.option.tbstyle = style
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

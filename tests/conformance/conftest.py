@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -100,8 +101,11 @@ def directions(n: int = 103) -> np.ndarray:
 SAMPLES = {"counts": counts, "vectors": vectors, "directions": directions}
 
 
+@cache
 def rows_of(kind: str, *, wide: bool = False) -> np.ndarray:
-    return SAMPLES[kind](*(WIDE[kind] if wide else ()))
+    rows = SAMPLES[kind](*(WIDE[kind] if wide else ()))
+    rows.flags.writeable = False  # all tests have the same
+    return rows
 
 
 def table_of(kind: str, *, wide: bool = False) -> Corpus | Rows:

@@ -138,15 +138,15 @@ def _debye_ratio(nu: float, x: Array) -> Array:
 
 
 def _debye_sum(nu: float, h: Array) -> Array:
-    p2 = (nu * h) ** 2
-    total, power = np.ones_like(h), np.ones_like(h)
-    for u in _debye_polynomials()[: _n_terms(1.0 / float(h.max(initial=1e-300)))]:
-        power = power * h
-        value = np.full_like(h, u[-1])
-        for c in u[-2::-1]:
-            value = value * p2 + c
-        total += power * value
-    return total
+    n = _n_terms(1.0 / float(h.max(initial=1e-300)))
+    p2, u = (nu * h) ** 2, np.zeros((n, len(h)))
+    for c in _debye_polynomials()[: n + 1, :n, None][::-1]:  # all polynomials at once, by Horner's rule
+        u *= p2
+        u += c
+    total = u[n - 1]
+    for k in range(n - 2, -1, -1):
+        total = u[k] + h * total
+    return np.asarray(1.0 + h * total)
 
 
 def _n_terms(reach: float) -> int:
@@ -159,13 +159,13 @@ def _n_terms(reach: float) -> int:
 
 
 @cache
-def _debye_polynomials() -> list[list[float]]:
-    """u_1 ... u_TERMS as coefficients of powers of p^2, with U_k(p) = p^k u_k(p^2) of DLMF 10.41.9:
+def _debye_polynomials() -> Array:
+    """[TERMS + 1, TERMS] u_1, u_2, ... by column, as coefficients of powers of p^2, with U_k(p) = p^k u_k(p^2) of DLMF 10.41.9:
 
     U_{k+1}(p) = p^2 (1 - p^2) U_k'(p) / 2 + int_0^p (1 - 5 t^2) U_k(t) dt / 8
     """
     U: dict[int, Fraction] = {0: Fraction(1)}  # coefficient of each power of p
-    out = []
+    out = np.zeros((TERMS + 1, TERMS))
     for k in range(1, TERMS + 1):
         V: dict[int, Fraction] = {}
         for n, c in U.items():
@@ -173,7 +173,7 @@ def _debye_polynomials() -> list[list[float]]:
             for power, value in terms.items():
                 V[power] = V.get(power, Fraction(0)) + value
         U = V
-        out.append([float(U.get(n, Fraction(0))) for n in range(k, 3 * k + 1, 2)])
+        out[: k + 1, k - 1] = [float(U.get(n, Fraction(0))) for n in range(k, 3 * k + 1, 2)]
     return out
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 
 import joblib
 import numpy as np
@@ -19,9 +20,16 @@ MOST_THREADS = 1024  # more would only cost memory
 _threads: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
+@cache
+def cores() -> int:
+    """Those that this process may use. Asked once: joblib reads the limits of a container, which takes as long as a small
+    kernel."""
+    return int(joblib.cpu_count())
+
+
 def threads() -> int:
     """Threads for the next kernel: as the innermost `use_threads` says, else all cores."""
-    return _threads.get() or joblib.cpu_count()
+    return _threads.get() or cores()
 
 
 @contextmanager
@@ -40,4 +48,4 @@ def count_of_threads(n_jobs: object) -> int:
         n_jobs = -1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
-    return min(max(1, int(n_jobs) if n_jobs > 0 else joblib.cpu_count() + 1 + int(n_jobs)), MOST_THREADS)
+    return min(max(1, int(n_jobs) if n_jobs > 0 else cores() + 1 + int(n_jobs)), MOST_THREADS)

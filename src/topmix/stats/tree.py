@@ -7,19 +7,14 @@ wherever parts of them were added: in one process, or by workers on several mach
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-@runtime_checkable
-class Addable(Protocol):
-    def plus(self, other: Any) -> Any: ...
-
-
 def plus(a: Any, b: Any) -> Any:
     """A new value; numbers and arrays add, statistics know how."""
-    return a.plus(b) if isinstance(a, Addable) else a + b
+    return a.plus(b) if hasattr(a, "plus") else a + b
 
 
 def tree_sum(parts: Iterable[T], plus: Callable[[T, T], T] = plus) -> T:
