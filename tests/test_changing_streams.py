@@ -50,7 +50,7 @@ def followed(change, inference, half_life):
     return before, at, now(1), now(0)
 
 
-@pytest.mark.parametrize("inference", ["scvb0", "collapsed"])
+@pytest.mark.parametrize("inference", [pytest.param("scvb0", marks=pytest.mark.slow), "collapsed"])  # one schedule
 def test_with_a_half_life_the_score_is_back_within_fifty_batches(change, inference):
     before, at, after, old = followed(change, inference, half_life=3 * SIZE)
     assert before - at > 0.4  # the change hurts

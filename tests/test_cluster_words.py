@@ -383,13 +383,13 @@ def test_a_script_makes_the_edits_of_clusters_again(Estimator, grouped, tmp_path
 
 def test_learning_on_keeps_the_number_of_clusters_and_what_rows_say(admixture, grouped):
     vectors, groups, texts, _ = grouped
-    process = clone(admixture).set_params(weight_concentration_prior_type="dirichlet_process", max_iter=40)
+    process = clone(admixture).set_params(weight_concentration_prior_type="dirichlet_process", max_iter=15)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fit = process.fit(vectors, groups, texts=texts)
     corpus = fit.counts(vectors, groups, texts)
     fewer = edits.merge(fit, [0, 1])
-    learned = edits.learn(fewer, corpus, passes=30)
+    learned = edits.learn(fewer, corpus, passes=10)
     assert learned.n_components == fewer.n_components  # though a search would find more
     assert learned.weight_concentration_prior_type == "dirichlet_process"
     r, f = learned.predict_proba(vectors, groups), learned._found().texts

@@ -72,7 +72,7 @@ def without_times(path):
 
 # Another process takes seconds, and edits do not look at the kind of model.
 @pytest.mark.parametrize(
-    "case", ["LDA", *(pytest.param(x, marks=pytest.mark.slow) for x in ("LDA, held", "HDP")), "HDP, held"]
+    "case", ["LDA, held", *(pytest.param(x, marks=pytest.mark.slow) for x in ("LDA", "HDP", "HDP, held"))]
 )
 def test_ten_edits_replay_to_the_same_file_in_another_process(case, request, corpus, tmp_path):
     model, log = request.getfixturevalue(case[:3].lower()), HELD if "held" in case else TEN

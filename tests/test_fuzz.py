@@ -161,7 +161,9 @@ def test_the_cost_of_a_case_is_measured():
         np.empty(100_000)
 
 
-@pytest.mark.parametrize("name", [*MODELS, "corpus"])
+@pytest.mark.parametrize(  # each estimator has files of its own, and the same reader
+    "name", ["LDA", "corpus", *(pytest.param(x, marks=pytest.mark.slow) for x in MODELS if x != "LDA")]
+)
 def test_a_damaged_file_raises_or_loads_at_little_cost(name, corpus_file, tmp_path):
     found = {path.stem: path for path in models()}
     source, check = (corpus_file, check_corpus) if name == "corpus" else (found[name], check_model)

@@ -315,7 +315,15 @@ def table_of(n_groups, n_topics, what="group"):
 
 
 @pytest.mark.parametrize(  # one panel with a legend, as many as it can have, and a panel each
-    ("what", "n"), [("group", 3), ("group", 20), ("group", 40), ("period", 3), ("period", 8), ("period", 12)]
+    ("what", "n"),
+    [
+        ("group", 3),
+        ("group", 20),
+        pytest.param("group", 40, marks=pytest.mark.slow),  # panels, as of periods
+        ("period", 3),
+        ("period", 8),
+        ("period", 12),
+    ],
 )
 def test_everything_is_inside_the_figure_and_nobody_has_the_colour_of_another(n, what):
     if what == "group":

@@ -118,7 +118,7 @@ def test_restarts_equal_their_twin(core, posterior, exclude, select_often, L):
         assert accepted > 0
 
 
-@pytest.mark.parametrize("L", [1, 2, 4, 40])
+@pytest.mark.parametrize("L", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(4, marks=pytest.mark.slow), 40])
 def test_no_restart_lowers_the_objective_of_what_is_returned(L):
     """A restart is judged by the L best topics of each word, which are returned. Judged by all topics, some documents
     lost a third of a nat by restarts with L = 1."""

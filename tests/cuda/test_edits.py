@@ -40,7 +40,17 @@ def few_passes(monkeypatch):
     monkeypatch.setattr(edits, "MOST_PASSES", 3)
 
 
-@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit["do"])
+# An edit is made on the processor. The device learns on from it, with fewer topics or with more.
+FEWER_AND_MORE = ("merge", "split")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param(edit, id=edit["do"], marks=[pytest.mark.slow] if edit["do"] not in FEWER_AND_MORE else [])
+        for edit in EDITS
+    ],
+)
 def test_an_edit_is_tried_on_the_device_with_the_bits_of_separate_fits(model, corpus, edit):
     desk = edits.Desk(corpus)
     before = desk.before(model)

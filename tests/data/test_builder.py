@@ -50,7 +50,7 @@ def test_remap_renames_drops_and_merges(medium, tmp_path, on_disk, monkeypatch):
     built.verify()
 
 
-@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("named", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_rows_that_become_many_move_to_a_file_that_goes_with_the_corpus(medium, tmp_path, named, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     names = [f"doc {d}" for d in range(len(medium))] if named else None

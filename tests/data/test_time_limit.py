@@ -58,8 +58,11 @@ def test_a_slow_pattern_is_refused():
     "use",
     [
         "topmix.load(sys.argv[1]).transform([sys.argv[2]])",
-        "topmix.report.write_report(topmix.load(sys.argv[1]), sys.argv[3], "
-        "Vectorizer(vocabulary=['blue', 'fox', 'owl', 'red']).transform(['red fox']), texts=[sys.argv[2]])",
+        pytest.param(
+            "topmix.report.write_report(topmix.load(sys.argv[1]), sys.argv[3], "
+            "Vectorizer(vocabulary=['blue', 'fox', 'owl', 'red']).transform(['red fox']), texts=[sys.argv[2]])",
+            marks=pytest.mark.slow,  # the same rules for texts
+        ),
     ],
 )
 def test_a_model_file_cannot_hang_what_reads_texts(hostile, tmp_path, use):
