@@ -1,5 +1,6 @@
 """Every estimator finds what is there: planted topics and clusters, and classes of real data. The worst of five seeds
-counts (of two where fits take long). An estimator that runs and finds nothing fails, and so does one that has no entry here."""
+(of two where fits take long) counts. An estimator that runs and finds nothing fails, and so does one that has no entry
+here."""
 
 import numpy as np
 import pytest
