@@ -22,7 +22,7 @@ _threads: ContextVar[int | None] = ContextVar("threads", default=None)
 
 @cache
 def cores() -> int:
-    """Those that this process may use. Asked once: joblib reads the limits of a container, as long as a small kernel."""
+    """Those that this process may use. Asked once: joblib reads limits of a container, as long as a small kernel."""
     return int(joblib.cpu_count())
 
 
