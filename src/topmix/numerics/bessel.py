@@ -160,7 +160,7 @@ def _n_terms(reach: float) -> int:
 
 @cache
 def _debye_polynomials() -> Array:
-    """[TERMS + 1, TERMS] u_1, u_2, ... by column: coefficients of powers of p^2. p^k u_k(p^2) is U_k(p) of DLMF 10.41.9:
+    """[TERMS + 1, TERMS] u_1, u_2 ... by column: coefficients of powers of p^2. p^k u_k(p^2) is U_k(p) in DLMF 10.41.9:
 
     U_{k+1}(p) = p^2 (1 - p^2) U_k'(p) / 2 + int_0^p (1 - 5 t^2) U_k(t) dt / 8
     """
