@@ -19,15 +19,12 @@ demo: $(VENV)/installed
 	$(BIN)/topmix demo
 
 # What a contributor runs before a commit, and continuous integration: linters, C++ tests under sanitizers, and all
-# Python tests but those that are marked slow.
+# Python tests but those that are marked slow. The kernels have one thread where a test does not ask for more: there is a
+# process for each core already, and threads would wait for those of other tests.
 test: $(VENV)/native-tools
-	@$(MAKE) --no-print-directory -j 3 native lint pytest
-
-# At once, because many Python tests wait for others. C++ tests are compiled by what is left of the processor.
-.PHONY: pytest
-pytest: | $(VENV)/installed-test
+	@$(MAKE) --no-print-directory -j 2 native lint
 	@$(BIN)/python tools/find_chromium.py
-	MAKEFLAGS= $(PYTEST) --durations 20
+	LOKY_MAX_CPU_COUNT=1 $(PYTEST) --durations 20
 
 # Everything, before a release: the slow tests too, every instruction set and the other processor, the guard, faults of a
 # cluster twenty times, and the fuzzers.
@@ -90,7 +87,7 @@ lint: | $(VENV)/installed-test
 # instruction set and the thread sanitizer too. MAKEFLAGS is emptied here and in `guard` because ninja would try to share
 # the jobs of `make -j`, and cannot.
 native native-all: | $(VENV)/native-tools
-	MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" nice -n 19 cpp/tests/run.sh $(if $(filter native-all,$@),--all)
+	MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run.sh $(if $(filter native-all,$@),--all)
 
 # Instructions of the hot kernels against cpp/tests/instructions.json: more than 3% up fails. Skipped, with a line that
 # says so, without valgrind or with a compiler that has no baseline. `guard-accept` takes the present counts.

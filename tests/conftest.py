@@ -106,7 +106,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """`-n auto`: one process more than cores, because tests of clusters, browsers and programs wait for others."""
-    return joblib.cpu_count() + 1
+    limit = os.environ.pop("LOKY_MAX_CPU_COUNT", None)  # of each process
+    try:
+        return joblib.cpu_count() + 1
+    finally:
+        if limit is not None:
+            os.environ["LOKY_MAX_CPU_COUNT"] = limit
 
 
 class SkipCheck:
