@@ -6,6 +6,8 @@ CPP    := $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 'src/*.hpp' 'src/*.cu' 't
 NATIVE := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.[ch]pp' -not -path 'cpp/tests/*' 2>/dev/null)
 # Whatever is installed: code, kernels, pages. A copy that is older than one of them is not tested.
 SOURCES := $(NATIVE) $(shell find src -name '*.hpp' -o -name '*.cu' -o -name '*.py' -o -name '*.pyi' -o -name '*.js' -o -name '*.css' -o -name '*.html' 2>/dev/null)
+# Modules are compiled when they are first imported: to compile all of every package takes a minute and a half.
+PIP    := $(BIN)/python -m pip install --quiet --no-compile
 REBUILD = make --no-print-directory develop  # not $(MAKE), whose lines run even under `make -n`
 GROUPS := --group test --group lint
 # One thread of BLAS in each process: more wait busily for cores that other tests have.
@@ -29,7 +31,7 @@ test: $(VENV)/native-tools
 # Everything, before a release: the slow tests too, every instruction set and the other processor, the guard, faults of a
 # cluster twenty times, and the fuzzers.
 test-all: $(VENV)/installed-test
-	$(BIN)/python -m pip install --quiet --group docs --group notebook
+	$(PIP) --group docs --group notebook
 	@$(BIN)/python tools/find_chromium.py
 	$(REBUILD) ISAS=all
 	$(MAKE) --no-print-directory -j 3 lint native-all guard
@@ -43,7 +45,7 @@ $(BIN)/python:
 	@echo "making a Python environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 	@echo "fetching a pip that knows dependency groups"
-	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@$(PIP) --upgrade 'pip>=25.1'
 
 $(VENV)/installed: $(SOURCES) | $(BIN)/python
 	@if ! test -e $(VENV)/editable; then $(BIN)/python tools/install.py .; \
@@ -53,12 +55,12 @@ $(VENV)/installed: $(SOURCES) | $(BIN)/python
 # First and alone, because C++ tests need no more: the compiler is at work while the rest is fetched.
 $(VENV)/native-tools: $(VENV)/installed
 	@echo "fetching what compiles the C++ tests"
-	@$(BIN)/python -m pip install --quiet --group native
+	@$(PIP) --group native
 	@touch $@
 
 $(VENV)/installed-test: $(VENV)/installed | $(VENV)/native-tools
 	@echo "fetching what tests and linters need"
-	@$(BIN)/python -m pip install --quiet $(GROUPS)
+	@$(PIP) $(GROUPS)
 	@touch $@
 
 # An editable install that rebuilds quickly, for working on topmix itself; run it again after a change in cpp/ (`make
@@ -70,7 +72,7 @@ develop: $(VENV)/tools
 
 $(VENV)/tools: pyproject.toml | $(BIN)/python
 	@echo "fetching what tests, linters and the documentation need"
-	@$(BIN)/python -m pip install --quiet --group dev
+	@$(PIP) --group dev
 	@touch $@
 
 lint: | $(VENV)/installed-test
@@ -99,7 +101,7 @@ guard-accept: | $(VENV)/installed-test
 
 # The site, in build/site; a warning is an error.
 docs: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --group docs
+	$(PIP) --group docs
 	$(BIN)/mkdocs build --strict
 
 # The same as one version among others, on the branch gh-pages, which a host serves; `latest` is the last release.
@@ -111,7 +113,7 @@ docs-publish: docs
 # them for x86-64 and aarch64, and needs a compiler for the other one (tools/wheels/build.py). The third target installs
 # this machine's where there is no compiler, and runs TESTS there (all of them).
 wheel wheels: | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --group native --group wheels
+	$(PIP) --group native --group wheels
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/wheels/build.py $(addprefix --arch ,$(ARCH))
 
 wheels: ARCH ?= x86_64 aarch64
@@ -120,7 +122,7 @@ wheel-check: | $(BIN)/python
 	$(BIN)/python tools/wheels/check.py $(TESTS)
 
 sdist: | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --group native --group wheels
+	$(PIP) --group native --group wheels
 	rm -f dist/topmix-*.tar.gz
 	$(BIN)/python -m build --sdist --no-isolation --outdir dist .
 
@@ -131,7 +133,7 @@ sdist-check: sdist
 # The oldest versions of all dependencies that pyproject.toml allows, in build/lowest, and some of the tests there.
 LOWEST_TESTS ?= tests/test_native_module.py tests/test_start_up.py tests/test_mixture.py tests/test_export.py tests/test_tables_out.py tests/test_texts_in.py tests/data/test_formats.py
 lowest: | $(BIN)/python
-	$(BIN)/python -m pip install --quiet 'uv>=0.5'
+	$(PIP) 'uv>=0.5'
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/lowest
 	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct -r pyproject.toml --group test
 	$(BIN)/uv pip install --quiet --python build/lowest --no-deps $(if $(wildcard dist/*_$(shell uname -m).whl),dist/*_$(shell uname -m).whl,.)
@@ -139,13 +141,13 @@ lowest: | $(BIN)/python
 
 # Known vulnerabilities of what is installed (asks a database on the network).
 audit: $(VENV)/installed-test
-	$(BIN)/python -m pip install --quiet 'pip-audit>=2.7'
+	$(PIP) 'pip-audit>=2.7'
 	$(BIN)/pip-audit --skip-editable --progress-spinner off
 
 # What a stranger checks before trusting a project: scientific-python's rules for repositories, and the workflows.
 # Exceptions have their reasons in pyproject.toml. No network is asked.
 review: | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --group review
+	$(PIP) --group review
 	$(BIN)/repo-review .
 	$(BIN)/zizmor --offline --persona pedantic .github
 

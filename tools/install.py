@@ -47,7 +47,7 @@ def meaning(line: str) -> str | None:
 
 def main(arguments: list[str]) -> int:
     begin = time.monotonic()
-    command = [sys.executable, "-m", "pip", "install", "--verbose", "--progress-bar", "off", *arguments]
+    command = [sys.executable, "-m", "pip", "install", "--no-compile", "--verbose", "--progress-bar", "off", *arguments]
     LOG.parent.mkdir(exist_ok=True)
     lines: list[str] = []
     said = None
