@@ -63,8 +63,11 @@ def test_a_script_writes_rows(tmp_path, monkeypatch, name):
         np.savez(tmp_path / "bsds400" / "images.npz", train400=images)
         np.savez(tmp_path / "bsds400" / "test_images.npz", set12_1=images[0], bsd68_1=images[1])
     given = [argument.format(tmp=tmp_path) for argument in QUICK.get(name, ["--quick"])]
-    script = importlib.import_module(f"benchmarks.{name}")
-    assert script.main([*given, "--threads", "1", "--out", str(tmp_path / "out.jsonl")]) == 0
+    given += ["--threads", "1", "--out", str(tmp_path / "out.jsonl")]
+    if name == "gpu_worker":  # it puts something in the place of Ray, which other tests may have imported
+        subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *given], cwd=ROOT, check=True)
+    else:
+        assert importlib.import_module(f"benchmarks.{name}").main(given) == 0
     rows = results.read(tmp_path / "out.jsonl")
     assert {row["benchmark"] for row in rows} == {name}
     assert all(row["result"] for row in rows)

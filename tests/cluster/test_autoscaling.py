@@ -20,6 +20,9 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="finds the processes of a cluster in /proc"),
     pytest.mark.xdist_group("autoscaler"),
 ]
+OPEN = {
+    "RAY_AUTH_MODE": "disabled"
+}  # else `ray start` asks for the token of the home directory
 MOST, CPUS = 3, 2  # machines, and cores of each; the head has none
 PROGRAM = """
     import json, logging, sys, time
@@ -85,7 +88,7 @@ def address(tmp_path_factory):
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", f"--port={port}", "--block"]
     command += ["--node-ip-address=127.0.0.1", "--num-cpus=0", "--object-store-memory=100000000"]
     command += ["--include-dashboard=false", "--disable-usage-stats", f"--temp-dir={folder}"]
-    usual = {**os.environ, "RAY_FAKE_CLUSTER": "1", "AUTOSCALER_UPDATE_INTERVAL_S": "1"}
+    usual = {**os.environ, **OPEN, "RAY_FAKE_CLUSTER": "1", "AUTOSCALER_UPDATE_INTERVAL_S": "1"}
     log, ready = folder / "log", b"Ray runtime started"
     try:
         with open(log, "wb") as out:
@@ -116,7 +119,7 @@ def of_folder(folder: Path) -> list[int]:
 
 def run(wait_for, **engine):
     command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(PROGRAM), json.dumps(engine), str(wait_for)]
-    return subprocess.run(command, capture_output=True, text=True)
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **OPEN})
 
 
 def test_without_a_number_a_machine_is_filled_and_no_further_one_is_wanted(address):

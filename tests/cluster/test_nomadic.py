@@ -167,7 +167,7 @@ def test_clusters_travel_between_workers(three, vectors, tmp_path, kind):
 def sparse_mixture(name, engine, **how):
     usual = {"n_active": 3, "max_iter": 8, "tol": -np.inf, "random_state": 0, "learner": "asynchronous"}
     if name == "words":
-        return MultinomialMixture(24, engine=engine, **usual | how)
+        return MultinomialMixture(24, init="documents", engine=engine, **usual | how)
     # With a prior instead of reg_covar, which belongs to no objective: that would fall now and then.
     vb = {"objective": "vb", "reg_covar": 0.0}
     return GaussianMixture(24, covariance_type="diag", engine=engine, **vb | usual | how)

@@ -146,7 +146,7 @@ EXTRA = {
     "exclude": ("collapsed", {"exclude": True}),
     "often": ("collapsed", {"select_often": True}),
     "often, variational": ("variational", {"select_often": True}),
-    "restarts": ("collapsed", {"restarts": 3}),
+    "restarts": ("collapsed", {"restarts": 6}),
     "restarts, variational": ("variational", {"restarts": 3}),
     "all": ("collapsed", {"exclude": True, "select_often": True, "restarts": 2}),
 }
