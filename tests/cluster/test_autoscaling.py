@@ -20,9 +20,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="finds the processes of a cluster in /proc"),
     pytest.mark.xdist_group("autoscaler"),
 ]
-OPEN = {
-    "RAY_AUTH_MODE": "disabled"
-}  # else `ray start` asks for the token of the home directory
+OPEN = {"RAY_AUTH_MODE": "disabled"}  # else `ray start` asks for the token of the home directory
 MOST, CPUS = 3, 2  # machines, and cores of each; the head has none
 PROGRAM = """
     import json, logging, sys, time

@@ -75,7 +75,7 @@ def test_ctrl_c_is_answered_inside_a_long_pass(name, ctrl_c, monkeypatch):
     for kind, method in WHERE_PASSES_BEGIN:
         monkeypatch.setattr(kind, method, announced(getattr(kind, method)))
     X = rows(name, 60_000, 3_000, 150, 300_000, 60)
-    start = {"init_params": "random_from_data", "init": "random_from_data" if name.startswith("Von") else "random"}
+    start = {"init_params": "random_from_data", "init": "documents" if counts_only(name) else "random_from_data"}
     start |= {"inference": "variational"} if name.split(",")[0] in ("LDA", "HDP") else {}
     model = large(name, 1000 if counts_only(name) else 300, **start)
     with pytest.raises(KeyboardInterrupt):
