@@ -6,8 +6,7 @@ CPP    := $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 'src/*.hpp' 'src/*.cu' 't
 NATIVE := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.[ch]pp' -not -path 'cpp/tests/*' 2>/dev/null)
 # Whatever is installed: code, kernels, pages. A copy that is older than one of them is not tested.
 SOURCES := $(NATIVE) $(shell find src -name '*.hpp' -o -name '*.cu' -o -name '*.py' -o -name '*.pyi' -o -name '*.js' -o -name '*.css' -o -name '*.html' 2>/dev/null)
-# Modules are compiled when they are first imported: to compile all of every package takes a minute and a half.
-PIP    := $(BIN)/python -m pip install --quiet --no-compile
+PIP    := $(BIN)/python -m pip install --quiet
 REBUILD = make --no-print-directory develop  # not $(MAKE), whose lines run even under `make -n`
 GROUPS := --group test --group lint
 # One thread of BLAS in each process: more wait busily for cores that other tests have.
