@@ -49,7 +49,7 @@ def watch(jobs: Jobs, address: str, command: str, arguments: Sequence[str]) -> i
     name = f"topmix-{hashlib.sha256(entrypoint.encode()).hexdigest()[:12]}"
     running = [job.submission_id for job in jobs.list_jobs() if job.status not in OVER]
     found = next((job for job in running if job is not None and job.startswith(name)), None)
-    job = found or jobs.submit_job(entrypoint=entrypoint, submission_id=f"{name}-{time.time_ns() // 10**6}")
+    job = found or jobs.submit_job(entrypoint=entrypoint, submission_id=f"{name}-{time.time_ns()}")
     began = "found" if found else "began"
     tell(f"{began} job {job}; it goes on without this program, and the same command finds it again")
     try:
