@@ -30,7 +30,7 @@ test: $(VENV)/native-tools
 # Everything, before a release: the slow tests too, every instruction set and the other processor, the guard, faults of a
 # cluster twenty times, and the fuzzers.
 test-all: $(VENV)/installed-test
-	$(PIP) --group docs --group notebook
+	$(PIP) --group docs
 	@$(BIN)/python tools/find_chromium.py
 	$(REBUILD) ISAS=all
 	$(MAKE) --no-print-directory -j 3 lint native-all guard
@@ -80,9 +80,10 @@ lint: | $(VENV)/installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
-	$(BIN)/oxfmt --check src/topmix/pages/page/*.js
+	$(BIN)/oxfmt --check src/topmix/apps/page/*.js
 	$(BIN)/python tools/lint_pages.py
 	$(BIN)/python tools/include_layers.py
+	$(BIN)/python tools/rooms.py
 
 # The kernels alone, without Python, under the address and undefined-behaviour sanitizers; `native-all` has every
 # instruction set and the thread sanitizer too. MAKEFLAGS is emptied here and in `guard` because ninja would try to share

@@ -25,7 +25,7 @@ from benchmarks.harness.internals import asynchronous_mixture, first_model
 from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
 from topmix.data import sample_lda
-from topmix.learners.asynchronous_topics import AsynchronousTopics, Plan
+from topmix.learn.asynchronous_topics import AsynchronousTopics, Travel
 
 LONGEST = 60.0  # seconds without an end are a hang
 
@@ -43,7 +43,7 @@ def topics(rng: np.random.Generator, seed: int) -> Run:
     K, workers = int(rng.integers(1, 40)), int(rng.integers(1, 9))
     corpus = sample_lda(int(rng.integers(1, 120)), int(rng.integers(2, 90)), 3, doc_length=20, random_state=seed).corpus
     start = first_model(ours.lda(K, inference="variational"), corpus, rng)
-    plan = Plan(int(rng.integers(1, K + 1)), str(rng.choice(["best", "mean"])), int(rng.integers(3)), 0, seed)
+    plan = Travel(int(rng.integers(1, K + 1)), str(rng.choice(["best", "mean"])), int(rng.integers(3)), 0, seed)
     native = AsynchronousTopics(corpus, start, workers, plan, max_iter=1).native
     tokens = float(corpus.n_tokens)
 

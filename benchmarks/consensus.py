@@ -43,12 +43,12 @@ from benchmarks.harness.methods import ours
 from benchmarks.harness.methods.tomotopy import add_documents
 from benchmarks.harness.results import Results, read
 from topmix.data import Corpus, sample_lda
-from topmix.engines import Cuda
-from topmix.fitted.reproducibility import LEVEL, REAL
+from topmix.engines.cuda import Cuda
 from topmix.inference import Collapsed
-from topmix.metrics.agreement import centred
-from topmix.model_selection.certificate import ALIKE, CALIBRATION
-from topmix.model_selection.consensus_fits import SWEEPS
+from topmix.results.measures import centred
+from topmix.results.view import LEVEL, REAL
+from topmix.selection.consensus import CALIBRATION, SWEEPS
+from topmix.selection.measure import ALIKE
 
 UNSEEN = 61
 SINGLE = 3  # single fits beside a consensus of a planted corpus

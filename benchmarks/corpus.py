@@ -23,8 +23,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from benchmarks.harness import arguments, datasets
 from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import best_in_turn
+from topmix.base.threads import use_threads
 from topmix.data import from_texts
-from topmix.numerics.threads import use_threads
 
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 SETTINGS: dict[str, dict[str, Any]] = {

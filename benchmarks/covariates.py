@@ -57,9 +57,9 @@ from benchmarks.harness.methods.method import ETA
 from benchmarks.harness.results import Results
 from topmix import LDA, LabelledLDA, SupervisedLDA
 from topmix.data import from_texts
-from topmix.fitted.effects import effects as effects_of
 from topmix.metrics import completion_score, completion_scores
 from topmix.priors import ByGroup, Covariates, OverTime
+from topmix.results.covariates import effects as effects_of
 
 FIRST_SET = 5000  # settings were chosen on earlier ones
 FOUND = 0.8

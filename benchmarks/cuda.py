@@ -28,7 +28,7 @@ from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import PassTimes
 from topmix import LDA
 from topmix.data import Corpus
-from topmix.engines import Cuda
+from topmix.engines.cuda import Cuda
 from topmix.inference import Collapsed
 from topmix.metrics import completion_score, npmi_coherence
 

@@ -24,15 +24,16 @@ from benchmarks.harness import arguments
 from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import PassTimes
 from benchmarks.harness.vectors import of_image, training_images
+from tests.twins.gaussian import features
 from topmix import GaussianMixture
-from topmix.cuda.mixture import MixtureBackend
+from topmix.corpus.rows import Rows
+from topmix.corpus.shard import Shards
+from topmix.cuda.mixture import RowBackend
 from topmix.cuda.row_sums import Scorer
-from topmix.data.rows import Rows
-from topmix.data.shard import Shards
-from topmix.engines import Cuda, Engine
-from topmix.likelihoods.gaussian import Gaussian
-from topmix.local.mixture import MixtureStep
-from topmix.reference.gaussian import features
+from topmix.engines.cuda import Cuda
+from topmix.engines.engine import Engine
+from topmix.models.gaussian import Gaussian
+from topmix.steps.rows import MixtureStep
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -96,7 +97,7 @@ def error_of(model: GaussianMixture, X: np.ndarray, engine: Any, n: int = 2000) 
     assert isinstance(likelihood, Gaussian)
     rows = np.ascontiguousarray(X[:: max(1, len(X) // n)])
     workers = engine.open(Shards(Rows(rows), [slice(0, len(rows))]), MixtureStep(Gaussian, 1), 1)
-    backend: MixtureBackend = workers.backend
+    backend: RowBackend = workers.backend
     c = backend.place(model.model_).tables(np.arange(X.shape[1])).likelihood
     z = backend.shard(workers.shards, 0).z(c.weights.dtype, c.origin, c.A)
     given = Scorer(backend.device, c.weights, len(rows), engine.precision)(z)

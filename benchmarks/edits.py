@@ -1,13 +1,12 @@
 """How long does an edit of topics take until its effect is known, and until it is accepted?
 
+    python -m benchmarks.edits --documents 20000 --K 200
     python -m benchmarks.edits --documents 1000000 --K 1000 --engine cuda
-    python -m benchmarks.edits --documents 20000 --K 200 --engine threads
 
 A generated corpus is fitted for --passes passes and shown by an explorer. Each kind of edit is previewed as the page
-does it (the edit, learning on until it has settled with engine "cuda", the held-out score of a sample of documents, the
-words of its topics before and after, documents that move), accepted at once, and undone. `preview` and `accept` are
-seconds that a person waits; `ready` is how long after the preview an accept would not wait at all. The first preview
-of a process also copies the documents to the device and compiles kernels; it is reported apart. With --phases the
+does it (the edit, the held-out score of a sample of documents, the words of its topics before and after, documents
+that move), accepted at once, and undone. `preview` and `accept` are seconds that a person waits; `ready` is how long
+after the preview an accept would not wait at all. The first preview of a process is reported apart. With --phases the
 calls below are timed as well, which are inside of one another.
 """
 
@@ -25,34 +24,21 @@ import numpy as np
 
 from benchmarks.harness import arguments
 from benchmarks.harness.results import Results
-from topmix import LDA, edits
-from topmix.api.variational import VariationalTopics
-from topmix.cuda.words import DeviceWordTotal
+from topmix import LDA
+from topmix.apps.explorer import session, snapshot
+from topmix.apps.explorer.library import Library
+from topmix.apps.explorer.session import Session
 from topmix.data import Corpus, sample_lda
-from topmix.engines.resident import Resident
-from topmix.fitting import loop, topics
 from topmix.inference import Collapsed
-from topmix.pages.explorer import session, snapshot
-from topmix.pages.explorer.library import Library
-from topmix.pages.explorer.session import Session
+from topmix.results.completion import DocumentParts
+from topmix.selection import edits
 
 PHASES: list[tuple[Any, str]] = [
     (edits, "apply"),
-    (edits, "learn"),
-    (edits.Desk, "scores"),
-    (edits.Desk, "before"),
-    (edits.Desk, "accepted"),
-    (edits.Desk, "_placed"),
-    (edits, "predict_parts"),
-    (topics.TopicStart, "__init__"),
-    (topics.TopicStart, "ended"),
-    (VariationalTopics, "_problem"),
-    (loop, "run_passes"),
-    (loop.Log, "record"),
-    (Resident, "open"),
-    (DeviceWordTotal, "on_host"),
-    (session, "changed_words"),
-    (session, "moved_documents"),
+    (edits.EditScorer, "scores"),
+    (DocumentParts, "scores"),
+    (snapshot.Snapshot, "changed_words"),
+    (snapshot.Snapshot, "moved_documents"),
     (snapshot.Snapshot, "__init__"),
     (snapshot.Snapshot, "prepare"),
     (session.Session, "_move"),
@@ -61,17 +47,17 @@ PHASES: list[tuple[Any, str]] = [
 
 def main(argv: list[str] | None = None) -> int:
     p = arguments.parser(__doc__, quick="few topics and documents")
-    p.add_argument("--documents", type=int, default=1_000_000)
+    p.add_argument("--documents", type=int, default=20_000)
     p.add_argument("--tokens", type=int, default=40, help="of a document")
     p.add_argument("--words", type=int, default=50_000)
-    p.add_argument("--K", type=int, default=1000)
+    p.add_argument("--K", type=int, default=200)
     p.add_argument("--passes", type=int, default=8, help="of the fit before the edits")
-    p.add_argument("--engine", default="cuda")
+    p.add_argument("--engine", default="threads")
     p.add_argument("--times", type=int, default=3, help="that each edit is made")
     p.add_argument("--phases", action="store_true", help="where the time goes")
     a = p.parse_args(argv)
     if a.quick:
-        a.documents, a.words, a.K, a.times, a.engine = 300, 200, 8, 1, "threads"
+        a.documents, a.words, a.K, a.times = 300, 200, 8, 1
     settings = {
         name: getattr(a, name) for name in ("documents", "tokens", "words", "K", "passes", "engine", "times", "threads")
     }

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import pickle
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
@@ -24,13 +23,14 @@ import numpy as np
 from benchmarks.harness import arguments, datasets
 from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
+from topmix.corpus.shard import Shards
 from topmix.cuda.hosted import HostedStep
-from topmix.data.shard import Shards
-from topmix.engines import Cuda, Threads
+from topmix.engines.cuda import Cuda
 from topmix.engines.engine import Workers
+from topmix.engines.local import Threads
 from topmix.inference import Collapsed
 from topmix.learners import Memoized
-from topmix.local import LocalStep
+from topmix.steps.step import LocalStep
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -84,40 +84,33 @@ class Actor(Threads):
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
         without_ray()
         from topmix.engines.ray_actor import ShardActor
-        from topmix.engines.ray_gpu import RayGpuWorkers
+        from topmix.engines.ray_workers import RayWorkers
 
         peer: Any = OnePeer(ShardActor())
         pool: Any = OnePool(peer)
-        return RayGpuWorkers(shards, HostedStep(step, self.cuda), pool, threads, copies=1)
+        return RayWorkers(shards, HostedStep(step, self.cuda), pool, threads, copies=1)
 
 
 class OnePeer:
-    number, node, pid, resident, is_alive, is_late, since = 0, "here", 0, 0, True, False, 0.0
+    number, node, pid, resident, is_alive = 0, "here", 0, 0, True
 
     def __init__(self, actor: object):
         self.actor, self.place = SimpleNamespace(), ("here", 0)
-        for name in ("on_device", "step", "close", "columns"):
+        for name in ("step", "close", "columns", "add", "keep_copy"):
             setattr(self.actor, name, Method(getattr(actor, name)))
-        self.waiting: set[object] = set()
-
-    def answered(self, ref: object) -> None:
-        self.waiting.discard(ref)
-        self.since = time.monotonic()
 
 
 class OnePool:
     def __init__(self, peer: OnePeer):
-        self.peers, self.users, self.leaving = [peer], set[object](), set[str]()
+        self.peers, self.users = [peer], set[object]()
 
     def all(self) -> list[OnePeer]:
         return list(self.peers)
 
-    alive = staying = wait_for_one = all
+    alive = wait_for_one = all
 
     def look_around(self) -> None:
         pass
-
-    let_go = look_around
 
 
 class Reference:

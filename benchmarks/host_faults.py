@@ -33,7 +33,7 @@ from benchmarks.harness.results import Results
 from benchmarks.ray_faults import BATCHES, PASSES, Said, equal, fit
 from tools.hosts import Hosts
 from topmix.data import sample_lda
-from topmix.engines import Ray
+from topmix.engines.ray_engine import Ray
 
 HOSTS = 3
 TIMES = {"kill": 20, "cut": 20, "long": 3, "never": 2}

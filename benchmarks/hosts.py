@@ -31,7 +31,7 @@ from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
 from tools.hosts import Hosts
 from topmix.data import Corpus
-from topmix.engines import Ray
+from topmix.engines.ray_engine import Ray
 from topmix.learners import Memoized
 
 SHAPES: tuple[tuple[float, float, float], ...] = (

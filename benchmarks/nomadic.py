@@ -11,9 +11,8 @@ The least that a pass can send is every block once to every other worker (8 byte
 driver, which has the model after each pass. `block_bytes` is the most that a worker had of the topics at a time;
 `own_bytes` is what it needs for its documents besides.
 
-The last row: an allowance of bytes that is enough for each of the most workers, and not for one worker alone. With
-`--limit MB` there is that row alone, and the kernel refuses each worker more than so much beside what it began with
-(RLIMIT_DATA, Linux).
+With `--limit MB` there is one row alone, and the kernel refuses each worker more than so much beside what it began
+with (RLIMIT_DATA, Linux).
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
 from benchmarks.storage import Peaks, memory
 from topmix.data import Corpus
-from topmix.engines import Ray
-from topmix.engines.ray_nomads import RayNomads
+from topmix.engines.ray_engine import Ray
 from topmix.learners import Asynchronous
 from topmix.metrics import completion_score
 
@@ -61,7 +59,6 @@ def main(argv: list[str] | None = None) -> int:
     base = fit(corpus, "threads", a)
     base["score"] = score(base.pop("model"), data)
     print(f"threads: {base['seconds']:.2f} s a pass, {base['processor']:.2f} processor seconds, {base['score']:.4f}")
-    needs: dict[int, float] = {}
     for n in a.workers:
         engine = Ray(workers=n)
         found = fit(corpus, engine, a)
@@ -76,7 +73,6 @@ def main(argv: list[str] | None = None) -> int:
             "excess": found["bytes"] / least,
             "model_bytes": 8.0 * words * a.K,
         }
-        needs[n] = found["block_bytes"] + found["own_bytes"]
         print(
             f"{n} workers: {found['seconds']:.2f} s a pass ({found['throughput']:.0%} of the throughput), "
             f"{found['processor']:.2f} processor seconds ({found['efficiency']:.0%}), score {found['score']:.4f};\n"
@@ -87,8 +83,6 @@ def main(argv: list[str] | None = None) -> int:
         )
         engine.release()
         out.add(found, settings | {"workers": n, "load": os.getloadavg()[0], "base": base}, data)
-    limited = within_allowance(corpus, a, needs)
-    out.add(limited, settings | {"allowance": True}, data)
     return 0
 
 
@@ -107,7 +101,7 @@ def fit(corpus: Corpus, engine: Any, a: Any) -> dict[str, Any]:
         "processor": float(np.median(processor)),
         "bytes": float(np.mean([s.get("added", 0.0) + s.get("received", 0.0) for s in status[1:]])),
         "block_bytes": last.get("block_bytes", 0.0),
-        "own_bytes": last.get("own_bytes", 0.0),
+        "own_bytes": last.get("worker_bytes", 0.0) - last.get("block_bytes", 0.0),
         "objective": model.history_[-1].objective / corpus.n_tokens,
         "documents_per_second": max((s.get("rows_per_second", 0.0) for s in status), default=0.0),
     }
@@ -115,25 +109,6 @@ def fit(corpus: Corpus, engine: Any, a: Any) -> dict[str, Any]:
 
 def score(model: Any, data: Any) -> float:
     return float(completion_score(model.topic_word_, data.scored))
-
-
-def within_allowance(corpus: Corpus, a: Any, needs: dict[int, float]) -> dict[str, Any]:
-    few, many = min(needs), max(needs)
-    allowance = int(1.2 * needs[many])
-    result: dict[str, Any] = {"allowance": allowance, "needs": {str(n): x for n, x in needs.items()}}
-    try:
-        RayNomads.allowance = allowance
-        for n in (few, many):
-            try:
-                fit(corpus, Ray(workers=n), a)
-                result[str(n)] = "fitted"
-            except MemoryError as error:
-                result[str(n)] = str(error)
-            Ray(workers=n).release()
-    finally:
-        RayNomads.allowance = None
-    print(f"an allowance of {allowance / 1e6:.1f} MB: {few} worker: {result[str(few)]}; {many}: {result[str(many)]}")
-    return result
 
 
 def within_limit(corpus: Corpus, a: Any) -> dict[str, Any]:

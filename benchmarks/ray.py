@@ -27,7 +27,7 @@ from benchmarks.harness import arguments, datasets
 from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
 from topmix.data import Corpus
-from topmix.engines import Ray
+from topmix.engines.ray_engine import Ray
 from topmix.learners import Memoized
 
 FIRST = 2  # passes that do not count

@@ -1,6 +1,6 @@
 """Does a fit on a cluster end with the same bits, whatever happens to the cluster?
 
-    python -m benchmarks.ray_faults [--times 20] [--faults worker node driver store slow strangers] [--quick]
+    python -m benchmarks.ray_faults [--times 20] [--faults worker node driver store strangers] [--quick]
 
 A cluster of three nodes on this machine; LDA with memoized rounds of three batches. At a random moment of the fit one
 thing happens: a worker is killed (SIGKILL), a node is removed, the driver is killed (and another one continues from the
@@ -27,7 +27,6 @@ from benchmarks.harness import arguments
 from benchmarks.harness.cluster import (
     FilledStore,
     RemovedNode,
-    StoppedWorker,
     Strangers,
     in_the_middle,
     kill_one,
@@ -36,12 +35,12 @@ from benchmarks.harness.cluster import (
 from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
 from topmix.data import Corpus, sample_lda
-from topmix.engines import Ray
+from topmix.engines.ray_engine import Ray
 from topmix.learners import Memoized
 
 PASSES, BATCHES = 5, 12
 LEARNER = Memoized(batch_size=30, batches_per_update=3)
-FAULTS = ("worker", "node", "driver", "store", "slow", "strangers")
+FAULTS = ("worker", "node", "driver", "store", "strangers")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -85,7 +84,7 @@ def disturbed(cluster: Any, corpus: Corpus, fault: str, at: int) -> Any:
     if fault == "strangers":
         with Strangers():
             return fit(corpus, Ray(workers=3))
-    acts = {"node": lambda: RemovedNode(cluster), "store": FilledStore, "slow": StoppedWorker}
+    acts = {"node": lambda: RemovedNode(cluster), "store": FilledStore}
     act: Any = acts[fault]() if fault in acts else kill_one
     try:
         with in_the_middle(act, at):

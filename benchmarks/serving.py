@@ -112,7 +112,7 @@ def measure(path: str, texts: str, calls: int, callers: int) -> dict[str, Any]:
 
     remember("imports and texts")
     began = time.perf_counter()
-    predictor = topmix.api.load_predictor(path)
+    predictor = topmix.estimators.load_predictor(path)
     opened = time.perf_counter() - began
     remember("model")
     predictor(asked[0])

@@ -13,10 +13,10 @@ from __future__ import annotations
 from benchmarks.harness import arguments, datasets
 from benchmarks.harness.results import Results
 from topmix import LDA
-from topmix.fitted.names import candidates, distinct
-from topmix.fitted.view import TopicView
 from topmix.metrics import npmi_coherence
-from topmix.views.model import view_of
+from topmix.results.names import candidates, distinct
+from topmix.results.view import TopicView
+from topmix.selection.views import view_of
 
 RELEVANCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 CORPORA = ["kos", "nips", "wiki", "20ng", "arxiv_100k", "bbc", "dblp", "m10", "nyt"]

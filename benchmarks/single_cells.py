@@ -70,7 +70,7 @@ def measure(path: str, topics: int, passes: int, sweeps: int | None, mapped: boo
     from topmix import LDA
     from topmix.data import from_anndata
     from topmix.inference import Collapsed
-    from topmix.read import read
+    from topmix.io.documents import read
 
     inference = Collapsed() if sweeps is None else Collapsed(sweeps=sweeps)
     lda = LDA(topics, inference=inference, max_iter=ours.with_sweeps(passes, sweeps), n_jobs=threads, random_state=0)

@@ -105,18 +105,16 @@ class Files:
 
 def inside(size: float, folder: str, K: int, passes: int, threads: int) -> None:
     from topmix import LDA
-    from topmix.data import Vectorizer
-    from topmix.data.parquet_texts import ParquetTexts
-    from topmix.engines import Ray
+    from topmix.data import read_corpus
+    from topmix.engines.ray_engine import Ray
+    from topmix.io.documents import DEFAULTS
     from topmix.learners import Memoized
-    from topmix.read.documents import DEFAULTS
 
-    engine = Ray(address="local", workers=threads, folder=folder)
+    engine = Ray(address="local", workers=threads)
     pids = [os.getpid(), *(peer.pid for peer in engine._pool().peers)]
     peaks = Peaks(pids)
     used, began = sum(map(processor, pids)), time.perf_counter()
-    corpus = engine.count_texts(ParquetTexts("s3://bucket/texts/"), Vectorizer(**DEFAULTS))
-    assert corpus is not None, "this process would have to count"
+    corpus = read_corpus("s3://bucket/texts/", format="parquet", out=Path(folder) / "corpus.topmix", **DEFAULTS)
     counted, counting = peaks("counted"), time.perf_counter() - began
     began = time.perf_counter()
     learner = Memoized(batch_size=min(BATCH, -(-corpus.n_docs // 4)), batches_per_update=threads)

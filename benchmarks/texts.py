@@ -6,10 +6,9 @@
     python -m benchmarks.texts csv --quick
 
 `csv` counts the words of a generated CSV file, as `fit("big.csv")` does, in memory, and into a file. `parquet` counts a
-generated Parquet file into a file: in one process, and by the workers of a Ray cluster on this machine, as many as
-threads. `table` has a DataFrame of short texts in memory: counting its words, topics of its rows, and the tables and
-groups of them; the limit is what was resident before, and a fifth more. Each case runs in its own process. Printed are
-the peak of resident and anonymous memory (Linux), seconds, and those of the processor: of the program, and of workers.
+generated Parquet file into a file. `table` has a DataFrame of short texts in memory: counting its words, topics of its
+rows, and the tables and groups of them; the limit is what was resident before, and a fifth more. Each case runs in its
+own process. Printed are the peak of resident and anonymous memory (Linux), seconds, and those of the processor.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import arguments
-from benchmarks.harness.memory import PeakMemory, now, of_process
+from benchmarks.harness.memory import PeakMemory, now
 from benchmarks.harness.own_process import measure_apart
 from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import Stopwatch
 
 CASES = {
     "csv": ("as fit reads it", "in memory", "into a file"),
-    "parquet": ("into a file", "by workers"),
+    "parquet": ("into a file",),
     "table": ("fit", "transform", "predict", "document_info", "topics_over_time", "topics_by"),
 }
 WORDS = 200_000
@@ -50,17 +49,14 @@ def main(argv: list[str] | None = None) -> int:
     if a.what != "table" and not path.exists():
         (write_csv if a.what == "csv" else write_parquet)(path, a.gb * 1e9)
     size = {"rows": a.rows} if a.what == "table" else {"gb": a.gb}
-    print(
-        f"{'':<20}{'input':>10}{'before':>10}{'resident':>12}{'anonymous':>12}{'seconds':>9}{'processor':>11}{'workers':>9}"
-    )
+    print(f"{'':<20}{'input':>10}{'before':>10}{'resident':>12}{'anonymous':>12}{'seconds':>9}{'processor':>11}")
     out = Results(a.out, "texts")
     for case in CASES[a.what]:
         one = {"what": a.what, "case": case, "path": str(path), "rows": a.rows, "threads": a.threads}
         m = measure(**one) if a.quick else measure_apart("texts", one)
         print(
             f"{case:<20}{m['input_mb']:>7,.0f} MB{m['before_mb']:>7,.0f} MB{m['resident_mb']:>9,.0f} MB"
-            f"{m['anonymous_mb']:>9,.0f} MB{m['seconds']:>9.1f}{m['cpu_seconds']:>11.1f}"
-            f"{m['workers_cpu_seconds']:>9.1f}",
+            f"{m['anonymous_mb']:>9,.0f} MB{m['seconds']:>9.1f}{m['cpu_seconds']:>11.1f}",
             flush=True,
         )
         out.add(m, {"what": a.what, "case": case, "threads": a.threads, **size})
@@ -69,12 +65,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def measure(what: str, case: str, path: str, rows: int, threads: int) -> dict[str, float]:
     from topmix import LDA
+    from topmix.base.threads import use_threads
     from topmix.data import read_corpus
-    from topmix.numerics.threads import use_threads
-    from topmix.read import read
-    from topmix.read.documents import DEFAULTS
+    from topmix.io.documents import DEFAULTS, read
 
-    pids: list[int] = []
     lda = LDA(20, learner="stochastic", max_iter=1, n_jobs=threads, random_state=0)
     if what == "csv":
         size = Path(path).stat().st_size / 1e6
@@ -87,21 +81,11 @@ def measure(what: str, case: str, path: str, rows: int, threads: int) -> dict[st
                 out = None if case == "in memory" else Path(folder) / "big.topmix"
                 return read_corpus(path, out=out, **DEFAULTS).nnz
     elif what == "parquet":
-        from topmix.data import Vectorizer
-        from topmix.data.parquet_texts import ParquetTexts
-        from topmix.engines import Ray
-
-        engine, size = Ray(workers=threads), Path(path).stat().st_size / 1e6
-        if case == "by workers":
-            pids = [peer.pid for peer in engine._pool().peers]  # starting them is not counted
+        size = Path(path).stat().st_size / 1e6
 
         def work() -> Any:
             with use_threads(threads), tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
-                out = Path(folder) / "big.topmix"
-                if case == "into a file":
-                    return read_corpus(path, out=out, **DEFAULTS).nnz
-                found = engine.count_texts(ParquetTexts(path), Vectorizer(**DEFAULTS), None, out)
-                return None if found is None else found.nnz
+                return read_corpus(path, out=Path(folder) / "big.topmix", **DEFAULTS).nnz
     else:
         import pandas as pd
 
@@ -118,12 +102,11 @@ def measure(what: str, case: str, path: str, rows: int, threads: int) -> dict[st
             more = {"topics_over_time": ("date",), "topics_by": ("group",)}.get(case, ())
             return getattr(lda, case)(frame, *more)
 
-    before, _ = of_process("self") if pids else now()
-    with PeakMemory(children=not pids) as peak:
-        watch, cpu, of_workers = Stopwatch(), time.process_time(), sum(map(processor, pids))
+    before, _ = now()
+    with PeakMemory(children=True) as peak:
+        watch, cpu = Stopwatch(), time.process_time()
         made = work()
         seconds, cpu = watch.seconds, time.process_time() - cpu
-        of_workers = sum(map(processor, pids)) - of_workers
     del made
     return {
         "input_mb": size,
@@ -132,7 +115,6 @@ def measure(what: str, case: str, path: str, rows: int, threads: int) -> dict[st
         "anonymous_mb": peak.anonymous,
         "seconds": seconds,
         "cpu_seconds": cpu,
-        "workers_cpu_seconds": of_workers,
     }
 
 

@@ -1,10 +1,10 @@
-"""How many rows per second does top-L selection with softmax take, against NumPy and nth_element?
+"""How many rows per second does top-L selection with softmax take, against NumPy?
 
     python -m benchmarks.top_l [--K 50 200 800 3200] [--L 1 4 16 64] [--repeat 7]
     TOPMIX_ISA=avx2 python -m benchmarks.top_l
 
-One thread. numpy is argpartition, then softmax over the chosen; nth_element is the C++ of cpp/bind/top_l.cpp, which has
-our vectorised softmax. Time is processor time of the calling thread, the best of --repeat; the methods take turns, so
+One thread. numpy is argpartition, then softmax over the chosen.
+Time is processor time of the calling thread, the best of --repeat; the methods take turns, so
 that a busy machine does not favour the short runs. --scores chooses the rows: normal log weights, or "peaked" ones as a
 converged mixture has (few large, many far below).
 """
@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     a = p.parse_args(argv)
     rng, out = np.random.default_rng(0), Results(a.out, "top_l")
     print(f"isa={_core.isa}  scores={a.scores}  rows/s on one thread, best of {a.repeat}")
-    print(f"{'K':>5} {'L':>3} {'topmix':>12} {'numpy':>11} {'nth_element':>12} {'vs numpy':>9} {'vs nth':>7}")
+    print(f"{'K':>5} {'L':>3} {'topmix':>12} {'numpy':>11} {'vs numpy':>9}")
     for K in a.K:
         n = max(a.cells // K, 1)
         s = scores(a.scores, n, K, rng)
@@ -57,16 +57,11 @@ def main(argv: list[str] | None = None) -> int:
             methods: dict[str, Callable[[], object]] = {
                 "topmix": partial(_core.top_l_rows, s, L, idx, r, True, H),
                 "numpy": partial(numpy_rows, s, L, idx, r),
-                "nth_element": partial(_core.nth_element_rows, s, L, idx, r, True),
             }
             seconds = best_in_turn(a.repeat, methods, time.thread_time)
             rate = {name: n / t for name, t in seconds.items()}
-            over = {name: seconds[name] / seconds["topmix"] for name in ("numpy", "nth_element")}
-            print(
-                f"{K:>5} {L:>3} {rate['topmix']:>12,.0f} {rate['numpy']:>11,.0f} {rate['nth_element']:>12,.0f} "
-                f"{over['numpy']:>8.1f}x {over['nth_element']:>6.1f}x",
-                flush=True,
-            )
+            over = seconds["numpy"] / seconds["topmix"]
+            print(f"{K:>5} {L:>3} {rate['topmix']:>12,.0f} {rate['numpy']:>11,.0f} {over:>8.1f}x", flush=True)
             settings = {"scores": a.scores, "K": K, "L": L, "rows": n, "best_of": a.repeat}
             out.add({"rows_per_s": rate}, settings)
     return 0

@@ -27,14 +27,13 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.harness import arguments, datasets
 from benchmarks.harness.results import Results
+from tests.twins.von_mises_fisher import Clusters, em_step
 from topmix import VonMisesFisherMixture, _core
-from topmix.data.rows import Directions
-from topmix.likelihoods.von_mises_fisher import log_peak
-from topmix.likelihoods.von_mises_fisher_start import empty, start
-from topmix.numerics.bessel import inverse_ratio
-from topmix.numerics.blas import one_thread
-from topmix.numerics.threads import use_threads
-from topmix.reference.von_mises_fisher import Clusters, em_step
+from topmix.base.bessel import inverse_ratio
+from topmix.base.threads import one_thread, use_threads
+from topmix.corpus.rows import Directions
+from topmix.models.von_mises_fisher import log_peak
+from topmix.models.von_mises_fisher_start import empty, start
 
 clock = time.perf_counter
 

@@ -28,8 +28,8 @@ from papers import everything
 from papers.anchor import anchor_topics
 from topmix import MultinomialMixture, presets
 from topmix.chains import Parallel, Sequential
-from topmix.chains.hard_topics import HardTopics, place
 from topmix.data import Corpus, sample_lda
+from topmix.learn.chains import HardTopics, place
 from topmix.metrics import (
     adjusted_rand,
     discrete_log_likelihood,

@@ -17,11 +17,11 @@ from benchmarks.harness.methods import ours
 from benchmarks.harness.methods.method import ETA
 from benchmarks.harness.stopwatch import PassTimes, best_of
 from topmix import _core, presets
-from topmix.data.vectors import VectorShard
+from topmix.base.threads import use_threads
+from topmix.corpus.vectors import VectorShard
 from topmix.learners import Memoized
-from topmix.likelihoods.covariance import Shape
-from topmix.likelihoods.gaussian import Gaussian, moments
-from topmix.numerics.threads import use_threads
+from topmix.models.frame import Shape, moments
+from topmix.models.gaussian import Gaussian
 
 SETTINGS: dict[str, Any] = {"zero_mean": True, "random_state": 0, "tol": -np.inf}
 ALL = 10**9  # L for all clusters

@@ -142,7 +142,9 @@ def figure_3(write: Write, budget: Budget, data: str, name: str, seconds: float)
         K, vectors = 12, asynchronous_mixtures.toy(1_500, 8, 12)
     kind = "diag" if data == "covtype" or priors else "full"
     limit = budget.at_most(seconds)
-    curve = asynchronous_mixtures.run(name, MIXTURES[name], vectors, K, kind, limit, threads, priors)
+    curve = asynchronous_mixtures.run(
+        name, MIXTURES[name], vectors, K, kind, limit, threads, {"objective": "vb"} | (priors or {})
+    )
     about = {"figure": 3, "name": name, "K": K, "data": data, "workers": threads, "run": MIXTURES[name]}
     write({"curve": curve.to_dict(), "rows": len(vectors.train)}, about, vectors)
 

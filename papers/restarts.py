@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from topmix import _core
-from topmix.data.shard import Shard
-from topmix.local.solve import solve
+from topmix.corpus.shard import Shard
+from topmix.steps.documents import solve
 
 MOST_ROUNDS = 50
 GHOST = 1e-3  # tokens; a topic with fewer is gone, and a restart without it would gain nothing

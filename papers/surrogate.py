@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import digamma
 
-from topmix.allocations.stick_prior import Sticks
-from topmix.numerics import dirichlet
+from topmix.base import dirichlet
+from topmix.models.stick_prior import Sticks
 
 ALPHAS = np.logspace(-3, 3, 61)
 

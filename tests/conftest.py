@@ -19,8 +19,8 @@ import pytest
 from hypothesis import settings
 
 from topmix import _core
+from topmix.corpus.shard import Shards
 from topmix.data import Corpus, Rows
-from topmix.data.shard import Shards
 
 # "repeat" draws the same examples in every run, so that a failure comes from the change under test.
 # HYPOTHESIS_PROFILE=explore draws new and more examples. There is no deadline: a busy machine is not a bug, and
@@ -38,7 +38,6 @@ ALLOWED_SKIPS = {
     r"there is no chromium here": "the browser tests need a browser of 200 MB",
     r"node is not installed": "the scripts of the report are also checked in a browser",
     r"MkDocs is not installed: pip install --group docs": "`make test-all` installs it, `make wheel-check` does not",
-    r"JupyterLab is not installed": "`make test-all` installs it (group `notebook`)",
     r"stubs are made by nanobind's stubgen": "nanobind is in the `native` group",
     r"scikit-learn's callbacks came with 1\.9": "older versions of scikit-learn are supported without callbacks",
     r"SCIPY_ARRAY_API is not set: .*": "scikit-learn's check of the array API, which the estimators do not support",

@@ -1,5 +1,6 @@
 """Admixtures: groups of rows mix clusters. Identities with mixtures, with topics and with sums over all assignments."""
 
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -9,22 +10,20 @@ import pytest
 from scipy.special import digamma, gammaln, logsumexp, xlogy
 
 import topmix
+from tests.twins import gaussian as of_gaussians, groups as reference
 from topmix import GaussianAdmixture, GaussianMixture, VonMisesFisherAdmixture, _core
-from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.document_prior import DocumentPrior
+from topmix.base import dirichlet
+from topmix.base.threads import one_thread
+from topmix.corpus.shard import Shard
 from topmix.data import Corpus
-from topmix.data.shard import Shard
+from topmix.learn import cluster_exchanges, cluster_search, documents
 from topmix.learners import Asynchronous, Memoized
-from topmix.likelihoods.topic_words import WordTables
-from topmix.local import groups as local_groups
-from topmix.local.solve import solve
-from topmix.models.document_options import DocumentOptions
-from topmix.models.topics import TopicTables
-from topmix.numerics import dirichlet
-from topmix.numerics.blas import one_thread
-from topmix.reference import gaussian as of_gaussians, groups as reference
-from topmix.search import clusters, exchanges
-from topmix.stats import MixtureStats
+from topmix.models.document_prior import DocTopics, DocumentPrior
+from topmix.models.statistics import MixtureStats
+from topmix.models.topic_words import WordTables
+from topmix.models.topics import DocumentOptions, TopicTables
+from topmix.steps import groups as local_groups
+from topmix.steps.documents import solve
 
 BOTH = pytest.mark.parametrize("Estimator", [GaussianAdmixture, VonMisesFisherAdmixture])
 RNG = np.random.default_rng(0)
@@ -332,7 +331,7 @@ def test_clusters_are_exchanged_where_a_start_has_two_in_one(kind, monkeypatch):
     if kind is GaussianAdmixture:
         again = kind(6, random_state=0, n_jobs=1, **{name: start}).fit(X, groups)
         np.testing.assert_array_equal(again.means_, found.means_)
-    monkeypatch.setattr(exchanges, "TRIALS", 0)
+    monkeypatch.setattr(cluster_exchanges, "TRIALS", 0)
     without = kind(6, random_state=0, **{name: start}).fit(X, groups)
     assert agree(without)[1] < 6
     assert without.objective_ < found.objective_
@@ -341,7 +340,7 @@ def test_clusters_are_exchanged_where_a_start_has_two_in_one(kind, monkeypatch):
 def test_too_few_rows_are_not_divided():
     X, groups, *_ = planted(n_groups=4, size=3, K=3)
     GaussianAdmixture(3, covariance_type="diag", random_state=0).fit(X, groups)
-    assert set(exchanges.two_means(np.zeros((12, 2)))) == {0}
+    assert set(cluster_exchanges.two_means(np.zeros((12, 2)))) == {0}
 
 
 def process(kind, n_components, **settings):
@@ -399,8 +398,8 @@ def test_ten_and_thirty_clusters_are_found(K, start, seed):
 def test_what_a_merger_gains_is_exact(monkeypatch):
     """Where the sample is all of the data: against statistics of groups that have the two clusters as one."""
     X, groups, _, _ = planted(n_groups=30, K=4, D=3, spread=1.0)
-    monkeypatch.setattr(clusters, "SAMPLE", 10 * len(X))
-    weighed, checked = clusters.ClusterSearch._pairs, []
+    monkeypatch.setattr(cluster_search, "SAMPLE", 10 * len(X))
+    weighed, checked = cluster_search.SearchedClusters._pairs, []
 
     def bound(model, memory, lengths, rows, H):
         parts = [model.prior.summarise(rows, memory[b].groups, lengths[b], H / len(memory)) for b in memory]
@@ -410,19 +409,19 @@ def test_what_a_merger_gains_is_exact(monkeypatch):
     def pairs(search, here, sample):
         found, gains = weighed(search, here, sample)
         K, H = here.model.n_components, here.total.H
-        rows, lengths = here.model.as_stats().S, [search.workers.shards[b].lengths for b in here.memory]
+        rows, lengths = here.model.as_stats().S, [search.fit.workers.shards[b].lengths for b in here.memory]
         before = bound(here.model, here.memory, lengths, rows, H)
         for (j, k), gain in list(zip(found, gains))[:3]:
-            move = clusters.merger(K, [(j, k)])
+            move = cluster_search.merger(K, [(j, k)])
             model = here.model.regrouped(move.moved, here.total.D, move.parts)
-            memory = {b: v._replace(groups=clusters.moved(v.groups, move.moved)) for b, v in here.memory.items()}
+            memory = {b: replace(v, groups=documents.moved(v.groups, move.moved)) for b, v in here.memory.items()}
             a, b = sample.r[:, j], sample.r[:, k]
             lost = np.sum(xlogy(a + b, a + b) - xlogy(a, a) - xlogy(b, b))
             after = bound(model, memory, lengths, model.as_stats().S, H - lost)
             checked.append((gain, after - before))
         return found, gains
 
-    monkeypatch.setattr(clusters.ClusterSearch, "_pairs", pairs)
+    monkeypatch.setattr(cluster_search.SearchedClusters, "_pairs", pairs)
     process(GaussianAdmixture, 6, n_active=None, max_iter=40).fit(X, groups)
     assert len(checked) > 3
     np.testing.assert_allclose(*np.transpose(checked), rtol=1e-4, atol=0.05)
@@ -453,3 +452,11 @@ def test_a_search_that_ends_within_a_trial_keeps_what_was_there_before():
     assert len(cut.weights_) == cut.history_[-1].n_components == 2
     assert "stopped" in cut.history_[-1].moves
     assert cut.objective_ == cut.history_[-1].objective == pytest.approx(cut.history_[-2].objective)
+
+
+def test_an_admixture_of_many_directions_is_one_of_groups():
+    """A mixture of so many remembers candidates of its rows, and an admixture does not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(512, 3))
+    found = VonMisesFisherAdmixture(300, max_iter=2, n_active=1, random_state=0).fit(X, np.arange(512) // 64)
+    assert found.transform(X, np.arange(512) // 64).shape == (8, 300)

@@ -8,19 +8,19 @@ import threading
 import numpy as np
 import pytest
 
+from tests.twins import asynchronous_gaussian as twin
+from tests.twins.mixture import responsibilities
 from topmix import GaussianMixture
-from topmix.allocations.finite_dirichlet import FiniteDirichlet
+from topmix.base import threads as blas
 from topmix.data import Rows
-from topmix.engines import Threads
+from topmix.engines.local import Threads
+from topmix.learn.asynchronous_mixture import AsynchronousMixture, in_blocks
 from topmix.learners import Asynchronous, State, Task
-from topmix.learners.asynchronous_mixture import AsynchronousMixture, in_blocks
-from topmix.likelihoods.gaussian import Gaussian
-from topmix.likelihoods.gaussian_start import default_covariance_prior, empty, start, summary
-from topmix.local.mixture import MixtureStep
+from topmix.models.gaussian import Gaussian
+from topmix.models.gaussian_start import default_covariance_prior, empty, start, summary
 from topmix.models.mixture import Mixture
-from topmix.numerics import blas
-from topmix.reference import asynchronous_gaussian as twin
-from topmix.reference.mixture import responsibilities
+from topmix.models.weights import FiniteDirichlet
+from topmix.steps.rows import MixtureStep
 
 K, N, D = 7, 103, 3
 
@@ -37,7 +37,7 @@ def started(kind: str, objective: str = "vb", zero_mean: bool = False, reg: floa
     prior = default_covariance_prior(about.covariance, kind, reg) if objective == "map" else None
     settings = {"covariance_type": kind, "objective": objective, "zero_mean": zero_mean, "covariance_prior": prior}
     g = empty(about, "float64", K, reg_covar=reg, **settings)
-    g = start(g, table, None, "k-means++", np.random.default_rng(seed))[0]
+    g = start(g, table, None, "k-means++", np.random.default_rng(seed))
     model = Mixture(FiniteDirichlet.uniform(0.3, K, objective).update(g.total.N), g, D, K)
     return model, g.frame.points(table.data)
 
@@ -52,7 +52,7 @@ def assigned(model: Mixture, z: np.ndarray, L: int) -> np.ndarray:
 
 def packed(r: np.ndarray, L: int):
     cluster = np.sort(np.argsort(-r, axis=1, kind="stable")[:, :L], axis=1).astype(np.int32)
-    return cluster, np.ascontiguousarray(np.take_along_axis(r, cluster, axis=1))
+    return cluster, np.take_along_axis(r, cluster, axis=1).astype(np.float32)
 
 
 def prior(core, model):
@@ -64,10 +64,10 @@ def prior(core, model):
 
 def workers(core, model, z, r, L, *, bounds=(0, N), blocks=3, most=1, rows_at_once=40, weight=None, threads=1, seed=0):
     core.set_blas(*blas.capsules())
-    make = core.AsynchronousGaussian32 if z.dtype == np.float32 else core.AsynchronousGaussian64
-    cluster, share = packed(r, L)
-    centre, deal = model.likelihood.posterior.m, core.Deal(np.array(bounds), blocks, most, rows_at_once, threads, seed)
-    return make(prior(core, model), z, weight, cluster, share.astype(z.dtype), centre.astype(z.dtype), deal)
+    n_rows = float(len(z)) if weight is None else weight.sum()
+    settings = core.MixtureSettings(n_rows, K, L, blocks, rows_at_once, threads)
+    data, centre = core.GaussianRows(prior(core, model), z), model.likelihood.posterior.m
+    return core.AsynchronousMixture(data, weight, settings, np.array(bounds), most, seed, *packed(r, L), centre)
 
 
 def dense(native, n=N) -> np.ndarray:
@@ -77,11 +77,15 @@ def dense(native, n=N) -> np.ndarray:
     return r
 
 
-def same(native, total, rtol=1e-9):
+def near(mine, theirs):
+    """Shares lie on a grid of 2^-24, and rows that move by less than sixteen steps of it stay where they are."""
+    np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=2e-5 * max(1.0, np.abs(theirs).max()))
+
+
+def same(native, total):
     numbers, H = native.now()
-    theirs = np.column_stack([total.S.N, total.S.first, total.S.second])
-    np.testing.assert_allclose(numbers, theirs, rtol=rtol, atol=rtol * N)
-    assert pytest.approx(total.H, rel=rtol, abs=rtol * N) == H
+    near(numbers, np.column_stack([total.S.N, total.S.first, total.S.second]))
+    near(np.array(H), np.array(total.H))
 
 
 KINDS = [("full", "vb", False, 0.0), ("diag", "vb", False, 1e-2), ("spherical", "map", False, 1e-2),
@@ -92,9 +96,9 @@ BLOCKS = [range(2), range(2, 4), range(4, 7)]  # clusters of each of three block
 def stations(core, model, z, L, bounds, weight, threads=1, rows_at_once=40):
     """Rows of some processes, for blocks that are put there and taken away."""
     core.set_blas(*blas.capsules())
-    make = core.NomadicGaussian32 if z.dtype == np.float32 else core.NomadicGaussian64
-    settings = core.StationSettings(weight.sum(), K, L, 3, rows_at_once, threads)
-    return [make(prior(core, model), z[a:b], weight[a:b], settings) for a, b in itertools.pairwise(bounds)]
+    settings = core.MixtureSettings(weight.sum(), K, L, 3, rows_at_once, threads)
+    return [core.NomadicMixture(core.GaussianRows(prior(core, model), z[a:b]), weight[a:b], settings)
+            for a, b in itertools.pairwise(bounds)]  # fmt: skip
 
 
 @pytest.mark.parametrize("L", [1, 3, K])
@@ -126,8 +130,7 @@ def test_blocks_that_come_and_go_are_those_of_the_twin(core, kind, L):
 
     def same_as(total):
         found = np.concatenate(blocks)
-        want = np.column_stack([total.S.N, total.S.first, total.S.second])
-        np.testing.assert_allclose(found[:, :-D], want, rtol=1e-9, atol=1e-9 * N)
+        near(found[:, :-D], np.column_stack([total.S.N, total.S.first, total.S.second]))
 
     r = assigned(model, z, L)
     total = twin.statistics(model, z, r, weight)
@@ -138,7 +141,7 @@ def test_blocks_that_come_and_go_are_those_of_the_twin(core, kind, L):
         *_, (model, total) = twin.visit(model, z, r, clusters, L, 40, mine[worker], weight)
         visit(worker, held, "visit")
         same_as(total)
-        assert sum(s.entropy() for s in team) == pytest.approx(total.H, rel=1e-9, abs=1e-9)
+        near(np.array(sum(s.entropy() for s in team)), np.array(total.H))
 
 
 def test_a_block_is_in_one_place_at_a_time(core):
@@ -172,7 +175,7 @@ def test_visits_are_those_of_the_twin(core, kind, L):
         *_, (model, total) = twin.visit(model, z, r, clusters, L, 40, mine, weight)
         native.visit(worker, held)
         same(native, total)
-        np.testing.assert_allclose(dense(native), r, atol=1e-9)
+        np.testing.assert_allclose(dense(native), r, atol=2e-5)
     native.audit()
 
 
@@ -191,7 +194,7 @@ def test_all_clusters_at_one_worker_are_a_batch_step(core, kind, L):
 
 
 def _shard(z, model):
-    from topmix.data.vectors import VectorShard
+    from topmix.corpus.vectors import VectorShard
 
     return VectorShard(model.likelihood.frame.points_back(z), slice(0, len(z))), *model.tables(np.arange(D))
 
@@ -216,14 +219,12 @@ def test_the_bound_never_falls_whichever_clusters_are_held(kind, L):
     assert bounds[-1] > bounds[0] + 1
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_mass_is_conserved_to_the_bit(core, dtype):
+def test_mass_is_conserved_to_the_bit(core):
     model, z = started("full")
-    native = workers(core, model, z.astype(dtype), assigned(model, z, 3), 3, bounds=(0, 20, 70, N), most=2)
+    native = workers(core, model, z, assigned(model, z, 3), 3, bounds=(0, 20, 70, N), most=2)
     native.start(12)
     for _ in range(12):
-        rows = native.next()[0][:, 0].sum()
-        assert rows == (N if dtype == np.float32 else pytest.approx(N, rel=1e-14))  # sums of doubles are rounded too
+        assert native.next()[0][:, 0].sum() == N
     assert native.next() is None
     native.audit()
     _, share = native.assignments()
@@ -234,7 +235,7 @@ def test_mass_is_conserved_to_the_bit(core, dtype):
 def test_a_worker_may_be_stopped_in_the_middle_of_a_visit(core):
     rng = np.random.default_rng(0)
     model, z = started("full")
-    many = (np.tile(z, (40, 1)) + 0.01 * rng.normal(size=(40 * N, D))).astype(np.float32)
+    many = np.tile(z, (40, 1)) + 0.01 * rng.normal(size=(40 * N, D))
     r = np.tile(assigned(model, z, 3), (40, 1))
     native = workers(core, model, many, r, 3, bounds=(0, 1000, 2000, len(many)), most=2, rows_at_once=100)
     for leg in range(20):
@@ -310,7 +311,7 @@ def test_ctrl_c_leaves_the_model_of_the_last_pass(n_workers):
     assert model.predict(X).shape == (N,)
 
 
-def test_clusters_that_get_thin_go_on_in_double():
+def test_clusters_may_get_thin():
     """Rows on a line, nearly: float32 would lose the distance from it."""
     rng = np.random.default_rng(0)
     t = rng.normal(size=(400, 1))

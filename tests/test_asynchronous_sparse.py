@@ -5,20 +5,21 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from tests.twins import asynchronous_categorical, asynchronous_gaussian
+from tests.twins.asynchronous_mixture import solved
 from topmix import GaussianMixture, MultinomialMixture
-from topmix.allocations.finite_dirichlet import FiniteDirichlet
+from topmix.corpus.rows import SparseRows
+from topmix.corpus.vectors import VectorShard
 from topmix.data import Corpus
-from topmix.data.rows import SparseRows
-from topmix.data.vectors import VectorShard
+from topmix.learn.asynchronous_mixture import SparseGaussianClusters, clusters_of
 from topmix.learners import Asynchronous
-from topmix.learners.travelling_clusters import SparseGaussianClusters, clusters_of
-from topmix.likelihoods.categorical import Categorical
-from topmix.likelihoods.gaussian_start import default_covariance_prior, empty, start, summary
+from topmix.models.categorical import Categorical
+from topmix.models.gaussian_start import default_covariance_prior, empty, start, summary
 from topmix.models.mixture import Mixture
-from topmix.reference import asynchronous_categorical, asynchronous_gaussian
-from topmix.reference.asynchronous_mixture import solved
+from topmix.models.weights import FiniteDirichlet
 
 K, N, V = 7, 103, 23
+SPARSE = SparseRows(sp.csr_array(np.eye(2)))
 BLOCKS = [range(2), range(2, 4), range(4, 7)]  # clusters of each of three blocks of seven
 ORDER = [(0, [2]), (1, [0, 1]), (1, [2, 0]), (0, [0, 1, 2]), (1, [1]), (0, [1, 2]), (1, [0, 1, 2])]
 MINE = np.arange(60), np.arange(60, N)
@@ -47,15 +48,13 @@ class Counts:
         weights = FiniteDirichlet.uniform(0.3, K, objective).update(np.full(K, N / K))
         self.model, self.twin_rows = Mixture(weights, words, V, K), self.X
 
-    def prior(self, core):
+    def rows(self, core, entries):
         words, weights = self.model.likelihood, self.model.allocation
-        return core.CategoricalPrior(words.objective == "vb", words.eta[:, 0], float(weights.prior))
+        prior = words.objective == "vb", words.eta[:, 0], float(weights.prior)
+        return core.CategoricalRows(*prior, core.CountRows(*entries))
 
     def numbers(self, total):
         return np.column_stack([total.N, total.S.counts().T])
-
-    def classes(self, core):
-        return core.AsynchronousCategorical, core.NomadicCategorical, core.CountRows
 
     def values(self):
         return sp.csr_array(self.X).data.astype(np.float32)
@@ -75,25 +74,27 @@ class Gaussians:
         prior = default_covariance_prior(about.covariance, "diag", 1e-2)
         g = empty(about, "float64", K, covariance_type="diag", zero_mean=zero, objective="vb" if zero else objective,
                   covariance_prior=prior, reg_covar=1e-2)  # fmt: skip
-        g = start(g, table, None, "k-means++", np.random.default_rng(0))[0]
+        g = start(g, table, None, "k-means++", np.random.default_rng(0))
         weights = FiniteDirichlet.uniform(0.3, K, g.objective).update(g.total.N)
         self.model, self.twin_rows = Mixture(weights, g, V, K), g.frame.points(self.X)
 
-    def prior(self, core):
-        g, p, clusters = self.model.likelihood, self.model.likelihood.prior, clusters_of(self.model, is_sparse=True)
+    def rows(self, core, entries):
+        g, p, clusters = (
+            self.model.likelihood,
+            self.model.likelihood.prior,
+            clusters_of(self.model, SPARSE),
+        )
         kind = "squares", not g.zero_mean, g.objective == "vb"
         normal = core.NormalWishart(*kind, p.beta, p.m, p.nu, p.B, p.reg, float(self.model.allocation.prior))
-        return core.SparseGaussian(normal, np.ascontiguousarray(g.frame.scale), clusters.zero)
+        scale = np.ascontiguousarray(g.frame.scale)
+        return core.SparseGaussianRows(normal, scale, clusters.zero, core.SparseRows(*entries))
 
     def numbers(self, total):
-        clusters = clusters_of(self.model, is_sparse=True)
+        clusters = clusters_of(self.model, SPARSE)
         assert isinstance(clusters, SparseGaussianClusters)
         N, zero = total.N, clusters.zero
         beyond = total.S.first - np.outer(N, zero), total.S.second - np.outer(N, zero**2)
         return np.column_stack([N, np.stack(beyond, axis=2).reshape(K, -1)])
-
-    def classes(self, core):
-        return core.AsynchronousSparseGaussian, core.NomadicSparseGaussian, core.SparseRows
 
     def values(self):
         return sp.csr_array(self.X).data
@@ -118,9 +119,10 @@ def packed(r, L):
 
 
 def workers(core, case, r, L, *, bounds=(0, 60, N), weight=WEIGHT, most=1, rows_at_once=40, threads=2, seed=0):
-    make, _, rows = case.classes(core)
-    deal = core.Deal(np.array(bounds), 3, most, rows_at_once, threads, seed)
-    return make(case.prior(core), rows(*entries(case)), weight, K, *packed(r, L), deal)
+    n_rows = float(N) if weight is None else weight.sum()
+    settings = core.MixtureSettings(n_rows, K, L, 3, rows_at_once, threads)
+    rows = case.rows(core, entries(case))
+    return core.AsynchronousMixture(rows, weight, settings, np.array(bounds), most, seed, *packed(r, L))
 
 
 def near(mine, theirs):
@@ -153,10 +155,9 @@ def test_visits_are_those_of_the_twin(core, kind, objective, L):
 @pytest.mark.parametrize(("kind", "objective"), CASES)
 def test_blocks_that_come_and_go_are_those_of_the_twin(core, kind, objective, L):
     case = kind(objective)
-    _, make, rows = case.classes(core)
-    settings = core.StationSettings(WEIGHT.sum(), K, L, 3, 40, 2)
-    team = [make(case.prior(core), rows(*entries(case, mine)), WEIGHT[mine], settings) for mine in MINE]
-    numbers = clusters_of(case.model, is_sparse=True).numbers(case.model)
+    settings = core.MixtureSettings(WEIGHT.sum(), K, L, 3, 40, 2)
+    team = [core.NomadicMixture(case.rows(core, entries(case, mine)), WEIGHT[mine], settings) for mine in MINE]
+    numbers = clusters_of(case.model, SPARSE).numbers(case.model)
     blocks = [numbers[held[0] : held[-1] + 1] for held in BLOCKS]
 
     def visit(worker, held, how):
@@ -221,23 +222,22 @@ def test_a_worker_may_be_stopped_anywhere(core, kind):
 def test_native_workers_refuse_rows_that_lead_outside(core, kind):
     case = kind("vb")
     r = packed(assigned(case, 2), 2)
-    make, station, of = case.classes(core)
     indptr, index, value = entries(case)
-    deal, settings = core.Deal(np.array([0, N]), 3, 1, 10, 1, 0), core.StationSettings(float(N), K, 2, 3, 10, 1)
+    settings, deal = core.MixtureSettings(float(N), K, 2, 3, 10, 1), (np.array([0, N]), 1, 0)
     wrong = index.copy()
     wrong[3] = V
     for rows in ((indptr, wrong, value), (indptr[::-1].copy(), index, value), (indptr, index[:-1], value)):
         with pytest.raises(ValueError, match=r"word|indptr|sparse rows"):
-            make(case.prior(core), of(*rows), None, K, *r, deal)
-        with pytest.raises(ValueError, match=r"word|indptr|sparse rows"):
-            station(case.prior(core), of(*rows), None, settings)
+            case.rows(core, rows)
     with pytest.raises(ValueError, match="not there"):
-        make(case.prior(core), of(indptr, index, value), None, K, r[0] + K, r[1], deal)
+        core.AsynchronousMixture(case.rows(core, entries(case)), None, settings, *deal, r[0] + K, r[1])
     with pytest.raises(ValueError, match="positive"):
-        core.CategoricalPrior(True, np.zeros(V), 1.0)
+        core.CategoricalRows(True, np.zeros(V), 1.0, core.CountRows(indptr, index, value.astype(np.float32)))
     normal = core.NormalWishart("squares", True, True, 1.0, np.zeros(V), 1.0, np.ones(V), np.ones(V), 1.0)
     with pytest.raises(ValueError, match="number for each column"):
-        core.SparseGaussian(normal, np.zeros(V - 1), np.zeros(V))
+        core.SparseGaussianRows(
+            normal, np.zeros(V - 1), np.zeros(V), core.SparseRows(indptr, index, value.astype(float))
+        )
 
 
 def planted(n=900, seed=0):

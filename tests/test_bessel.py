@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from topmix.numerics.bessel import bounds_of_inverse_ratio, inverse_ratio, log_ive, ratio
+from topmix.base.bessel import bounds_of_inverse_ratio, inverse_ratio, log_ive, ratio
 
 DIMENSIONS = [1, 2, 3, 4, 5, 10, 33, 61, 62, 63, 100, 256, 784, 1024, 4002]
 

@@ -24,12 +24,9 @@ from topmix import (
     VonMisesFisherMixture,
     edits,
 )
-from topmix.data.rows import Rows
 from topmix.explorer import explore
-from topmix.fitted.clusters import class_tfidf
-from topmix.metrics.topic_map import hellinger, plane_positions, row_positions
 from topmix.report import write_report
-from topmix.views.model import ModelView
+from topmix.results.mixture import class_tfidf
 
 SUBJECTS = [
     "boat sail sea harbour wind ship mast tide anchor coast island fish",
@@ -214,7 +211,8 @@ def test_report_and_explorer(data, tmp_path):
         session.undo(session.version)
         np.testing.assert_array_equal(explorer.model.means_, model.means_)
         session.learn(2, session.version)
-        session._thread.join(60)
+        for work in session._visits:
+            work.join(60)
         assert session.status()["error"] is None
         assert explorer.model.edits_[-1]["passes"] == 2
 
@@ -373,7 +371,7 @@ def test_a_script_makes_the_edits_of_clusters_again(Estimator, grouped, tmp_path
     corpus = model.counts(vectors, *of, texts=texts)
     edited = edits.learn(edits.split(edits.merge(model, [0, 1]), corpus, 0), corpus, passes=2)
     (tmp_path / "edits.py").write_text(edits.script(edited.edits_, edited))
-    files = ["model", "x.npy", *(["groups.npy"] if of else []), "edited", "texts.csv"]
+    files = ["model", "x.npy", *(["groups.npy"] if of else []), "texts.csv", "edited"]
     monkeypatch.setattr("sys.argv", ["edits.py", *(str(tmp_path / name) for name in files)])
     runpy.run_path(str(tmp_path / "edits.py"))
     again = topmix.load(tmp_path / "edited")
@@ -430,7 +428,8 @@ def test_a_report_and_an_explorer_of_groups(admixture, grouped, tmp_path):
         assert session.cuts(0, session.version)
         session.apply({"do": "split", "topic": 0, "seed": 0}, session.version)
         session.learn(2, session.version)
-        session._thread.join(60)
+        for work in session._visits:
+            work.join(60)
         assert session.status()["error"] is None
         assert [edit["do"] for edit in session.journal.edits] == ["merge", "split", "learn"]
         learned = explorer.model
@@ -514,24 +513,3 @@ def test_sweep_finds_the_number_of_clusters_of_groups(grouped, Estimator):
         topmix.sweep(vectors, [2], estimator=Estimator(), verbose=0)
     with pytest.raises(ValueError, match=r"only \d+ rows to learn from"):
         topmix.sweep(vectors, [250], groups=groups, estimator=Estimator(), verbose=0)
-
-
-def test_documents_lie_around_their_clusters(data):
-    table, vectors, _ = data
-    model = VonMisesFisherMixture(3, random_state=0).fit(vectors, texts=table["text"])
-    view, corpus = ModelView(model), model.counts(vectors, table["text"])
-    places = plane_positions(hellinger(view.topics.topic_word))
-    at = view.document_positions(corpus, places)
-    assert at.shape == (300, 2)
-    nearest = ((at[:, None] - places[None]) ** 2).sum(axis=2).argmin(axis=1)
-    assert (nearest == model.labels_).mean() > 0.9
-    assert np.unique(at, axis=0).shape == (300, 2)  # no two at the same place
-    np.testing.assert_array_equal(at, view.document_positions(corpus, places))
-    # A row that leans to another cluster lies on that side of its own.
-    means = np.eye(3)
-    rows = Rows(np.vstack([np.repeat(means, 20, axis=0), means[0] + 0.2 * means[1], means[0] + 0.2 * means[2]]))
-    shares = sp.csr_array(np.vstack([np.repeat(means, 20, axis=0), means[[0, 0]]]))
-    to_first, to_second = row_positions(rows, shares, means, places)[-2:] - places[0]
-    assert to_first @ (places[1] - places[0]) > to_second @ (places[1] - places[0])
-    one = row_positions(Rows(vectors), sp.csr_array(np.ones((300, 1))), vectors.mean(axis=0)[None], np.zeros((1, 2)))
-    assert np.isfinite(one).all()

@@ -5,17 +5,17 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.twins import combinatorial as reference
 from topmix import LDA, CombinatorialLDA, GibbsLDA
-from topmix.chains.exchange import entries_of_tokens, exchange, part
-from topmix.chains.hard_topics import HardTopics
 from topmix.data import Corpus, sample_lda
+from topmix.learn.chains import HardTopics
+from topmix.learn.tokens import entries_of_tokens, exchange, part
 from topmix.metrics import nmi, topic_recovery_error
-from topmix.reference import combinatorial as reference
 
 
 def make(core, monkeypatch, D=17, V=23, K=5, penalty=2.5, seed=0):
     """(topics of a small random corpus, word and document of every token)."""
-    monkeypatch.setattr("topmix.chains.hard_topics._core", core)
+    monkeypatch.setattr("topmix.learn.chains._core", core)
     rng = np.random.default_rng(seed)
     X = rng.poisson(0.5, (D, V))
     X[4] = 0
@@ -84,7 +84,7 @@ def test_every_difference_is_that_of_the_objective(core, monkeypatch):
 
 @pytest.mark.parametrize("least_round", [256, 1], ids=["all", "in rounds"])
 def test_refinement_is_the_twins_and_falls_by_what_it_says(core, monkeypatch, least_round):
-    monkeypatch.setattr("topmix.chains.hard_topics.LEAST_ROUND", least_round)
+    monkeypatch.setattr("topmix.learn.chains.LEAST_ROUND", least_round)
     for seed in range(3):
         hard, words, doc = make(core, monkeypatch, D=12, seed=seed)
         order = np.random.default_rng(seed).permutation(12)
@@ -101,7 +101,7 @@ def test_refinement_is_the_twins_and_falls_by_what_it_says(core, monkeypatch, le
 
 
 def test_long_words_of_large_counts_are_refined_exactly_too(core, monkeypatch):
-    monkeypatch.setattr("topmix.chains.hard_topics._core", core)
+    monkeypatch.setattr("topmix.learn.chains._core", core)
     X = np.array([[70_000, 3, 0], [40_000, 0, 5], [1, 2, 1]], np.float32)
     hard = HardTopics(Corpus.from_scipy(X), 2, 1.0, 1)
     hard.start(np.random.default_rng(0).integers(2, size=hard.n_tokens))

@@ -14,14 +14,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from topmix import HDP, LDA, GaussianMixture, MultinomialMixture, Seeds
-from topmix.api import ESTIMATORS
-from topmix.api.components import FAMILIES
+from topmix.base.component import Component, from_dict, resolved, with_settings
 from topmix.chains import Parallel, Sequential
 from topmix.data import sample_lda
-from topmix.engines import ENGINES, Engine, Serial, Threads
+from topmix.engines import ENGINES
+from topmix.engines.engine import Engine
+from topmix.engines.local import Serial, Threads
+from topmix.estimators import ESTIMATORS
+from topmix.estimators.declared import FAMILIES
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Asynchronous, Batch, Memoized, Stochastic
-from topmix.parameters.component import Component, from_dict, resolved, with_settings
 from topmix.search import TopicSearch
 
 # For every setting of every component another value than its default, and values that it refuses.

@@ -14,8 +14,9 @@ import topmix
 from topmix import HDP, LDA
 from topmix.data import Corpus
 from topmix.inference import Collapsed
+from topmix.io.formulas import Design, terms_of
 from topmix.learners import Memoized
-from topmix.priors import ByGroup, Covariates, Design, terms_of
+from topmix.priors import ByGroup, Covariates
 
 
 def planted(seed, D=240, V=80, K=4, length=60):

@@ -5,20 +5,19 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from tests.twins.cvb0 import cvb0_step as reference_step, textbook
 from topmix import LDA
-from topmix.allocations.document_prior import DocumentPrior
+from topmix.corpus.shard import Shard
 from topmix.data import Corpus, sample_lda
-from topmix.data.shard import Shard
-from topmix.engines import Serial
+from topmix.engines.local import Serial
 from topmix.inference import CVB0
 from topmix.learners import Batch, Memoized, State
-from topmix.likelihoods.topic_words import TopicWords
-from topmix.local.cvb0 import CVB0Step
 from topmix.metrics import topic_recovery_error
-from topmix.models.document_options import DocumentOptions
-from topmix.models.topics import TopicModel
-from topmix.reference.cvb0 import cvb0_step as reference_step, textbook
-from topmix.stats import WordStats, WordTotal
+from topmix.models.document_prior import DocumentPrior
+from topmix.models.topic_words import TopicWords
+from topmix.models.topics import DocumentOptions, TopicModel
+from topmix.models.words import WordStats, WordTotal
+from topmix.steps.documents import CVB0Step
 
 from .topic_data import native_shard
 

@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
 from topmix import GaussianMixture, VonMisesFisherMixture, describe_clusters
-from topmix.fitted.clusters import class_tfidf
+from topmix.results.mixture import class_tfidf
 
 SUBJECTS = ["boat sail sea harbour wind ship mast", "chess rook queen king board pawn mate", "piano chord tune singer"]
 

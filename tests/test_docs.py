@@ -22,11 +22,11 @@ import pytest
 from typer.testing import CliRunner
 
 from topmix import HDP, LDA, GibbsLDA
-from topmix.api import ESTIMATORS
-from topmix.api.components import FAMILIES
-from topmix.cli import app
+from topmix.apps.command import app
+from topmix.corpus.demo import cache_path
 from topmix.data import from_texts
-from topmix.data.demo import cache_path
+from topmix.estimators import ESTIMATORS
+from topmix.estimators.declared import FAMILIES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -57,7 +57,7 @@ def quickly(tmp_path, monkeypatch):
     """Pages are about what to write, not about how far a fit gets: few passes where a page does not say how many, and a
     small demo corpus."""
     for cls in (LDA, HDP, GibbsLDA):
-        monkeypatch.setitem(cls.__init__.__kwdefaults__, "max_iter", 10)
+        monkeypatch.setattr(cls, "max_iter", 10)
     monkeypatch.setenv("TOPMIX_CACHE", str(tmp_path / "cache"))
     texts = {f"{subject}.f{n}": " ".join((words.split() * 4)[n : n + 20]) for subject, words in SUBJECTS.items()
              for n in range(20)}  # fmt: skip
@@ -97,6 +97,12 @@ def test_code_blocks_run(page, tmp_path, monkeypatch, quickly, capsys):
             for command in re.findall(r"^topmix (.*)$", piece["code"], re.MULTILINE):
                 done = CliRunner().invoke(app, shlex.split(command, comments=True))
                 assert done.exit_code == 0, f"{page.name}: topmix {command}\n{done.output}"
+
+
+def test_no_command_of_the_readme_writes_over_what_another_wrote():
+    written = re.findall(r"^topmix .* -o (\S+)", PAGES[0].read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(written) > 2
+    assert len({*written}) == len(written)
 
 
 # Base classes, registries and protocols are for people who extend topmix; the parts of a fit are the estimators' own.

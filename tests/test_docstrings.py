@@ -7,38 +7,39 @@ import importlib
 import inspect
 import pkgutil
 import re
+from collections.abc import Iterable
 
 import pytest
 
-import topmix.api
-import topmix.chains
-import topmix.engines
-import topmix.inference
-import topmix.learners
-import topmix.search
+import topmix
 from topmix import LDA
-from topmix.api import ESTIMATORS
 from topmix.chains import SAMPLERS
 from topmix.engines import ENGINES
-from topmix.fitted.seeds import Seeds
+from topmix.estimators import ESTIMATORS
 from topmix.inference import INFERENCES
 from topmix.learners import LEARNERS
+from topmix.results.seeds import Seeds
 from topmix.search import SEARCHES
 
-PACKAGES = (topmix.api, topmix.chains, topmix.learners, topmix.inference, topmix.search, topmix.engines)
-MODULES = sorted(
-    {"topmix.fitting.view", "topmix.model_selection.fits", "topmix.fitted.clusters", "topmix.fitted.seeds"}
-    | {f"{package.__name__}.{module.name}" for package in PACKAGES for module in pkgutil.iter_modules(package.__path__)}
-)
+
+def modules_of(room: str) -> Iterable[pkgutil.ModuleInfo]:
+    return pkgutil.iter_modules([f"{topmix.__path__[0]}/{room}"])
+
+
 COMPONENTS = [cls for family in (LEARNERS, INFERENCES, ENGINES, SEARCHES, SAMPLERS) for cls in family.values()]
 PUBLIC = [*ESTIMATORS.values(), *COMPONENTS, Seeds]
+MODULES = sorted(
+    {"topmix.learn.history", "topmix.selection.sweep", "topmix.results.mixture"}
+    | {f"topmix.{room}.{module.name}" for room in ("estimators", "engines") for module in modules_of(room)}
+    | {cls.__module__ for cls in PUBLIC}
+)
 public = pytest.mark.parametrize("cls", PUBLIC, ids=lambda cls: cls.__name__)
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_run(name, monkeypatch):
     """With few passes where an example does not say how many: it is about what to write."""
-    monkeypatch.setitem(LDA.__init__.__kwdefaults__, "max_iter", 12)
+    monkeypatch.setattr(LDA, "max_iter", 12)
     module = importlib.import_module(name)
     failures, said = 0, []
     for example in doctest.DocTestFinder(exclude_empty=True).find(module):

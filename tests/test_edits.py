@@ -13,7 +13,6 @@ import pytest
 import topmix
 from topmix import LDA, MultinomialMixture, edits
 from topmix.data import sample_lda
-from topmix.models import edit as model_edit
 
 
 @pytest.fixture(scope="module")
@@ -187,9 +186,10 @@ def test_a_frozen_topic_keeps_its_words_to_the_bit(model, corpus, tmp_path):
 def test_the_objective_of_frozen_topics_is_that_of_topics_at_their_place(corpus):
     """Frozen where they are at the optimum, topics have the objective of free ones; elsewhere a lower one."""
     for inference in ("collapsed", "variational"):
-        model = LDA(4, inference=inference, max_iter=5, random_state=0).fit(corpus).model_
+        lda = LDA(4, inference=inference, max_iter=5, random_state=0).fit(corpus)
+        model = lda.model_
         for moved in (0.0, 50.0):
-            held = model_edit.frozen(model, [1, 2]).words
+            held = edits.freeze(edits.freeze(lda, 1), 2).model_.words
             held.held.counts[:, :5] += moved
             held.held.sizes[:] = held.held.counts.sum(axis=1)
             if moved:

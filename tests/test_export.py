@@ -12,16 +12,7 @@ import pytest
 
 from topmix import LDA, MultinomialMixture
 from topmix.data import Corpus, CorpusError, sample_lda
-from topmix.export import (
-    EXPORTS,
-    export,
-    to_gensim,
-    to_pyldavis,
-    to_sklearn,
-    write_csv,
-    write_parquet,
-    write_tsv,
-)
+from topmix.export import EXPORTS, export, to_gensim, to_pyldavis, to_sklearn, write_csv, write_parquet, write_tsv
 
 
 @pytest.fixture(scope="module")
@@ -248,7 +239,7 @@ def test_tables_read_back_whatever_words_hold(odd, tmp_path, write, delimiter):
 
 
 def test_shares_read_back_whatever_names_hold(tmp_path):
-    from topmix.cli.infer_command import Shares, write_shares
+    from topmix.apps.export import Shares, write_shares
 
     for kind, delimiter in (("csv", ","), ("tsv", "\t")):
         write_shares([Shares(ODD, np.ones((8, 2)))], tmp_path / kind, kind, None)

@@ -15,13 +15,12 @@ from typer.testing import CliRunner
 
 import topmix
 from topmix import LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture, VonMisesFisherMixture
-from topmix.cli import app
+from topmix.apps.command import app
+from topmix.apps.page.topics import labels, overview
 from topmix.data import Vectorizer, sample_lda
-from topmix.fitted.quality import best_first, quality
-from topmix.fitted.view import TopicView
 from topmix.metrics import cv_coherence, npmi_coherence, umass_coherence
-from topmix.pages.topics import labels, overview
-from topmix.views.model import ModelView, view_of
+from topmix.results.view import TopicView, best_first, quality
+from topmix.selection.views import ModelView, view_of
 
 TEXTS = ["the boat and the sail in the wind at sea", "chess: the rook, the queen and the king on the board"] * 15
 

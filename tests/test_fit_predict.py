@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topmix.api import ESTIMATORS
+from topmix.estimators import ESTIMATORS
 
 MIXTURES = [name for name, cls in ESTIMATORS.items() if hasattr(cls, "fit_predict")]
 

@@ -22,9 +22,9 @@ import pytest
 
 import topmix
 from tools.fuzz_files import models
+from topmix.base.fields import ModelFileError
+from topmix.base.layout import metadata_crc
 from topmix.data import Corpus, CorpusError
-from topmix.data.layout import metadata_crc
-from topmix.files.reader import ModelFileError
 
 MODELS = ("LDA", "GibbsLDA", "MultinomialMixture")  # of tools.fuzz_files.models
 N_FILES = 4_000

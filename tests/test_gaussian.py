@@ -15,13 +15,11 @@ from sklearn.mixture import GaussianMixture as Theirs
 
 import topmix
 from topmix import GaussianMixture
-from topmix.data import Rows
+from topmix.io.rows import read_rows
 from topmix.learners import Memoized, Stochastic
-from topmix.likelihoods import first_rows
-from topmix.likelihoods.covariance import SHAPES
-from topmix.likelihoods.first_rows import lloyd, means, spread_rows
-from topmix.likelihoods.gaussian_start import empty, start, summary
-from topmix.read import read_rows
+from topmix.models import k_means
+from topmix.models.frame import SHAPES
+from topmix.models.k_means import lloyd, means, spread_rows
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +63,9 @@ def test_the_start_finds_groups_that_stand_apart():
     rng = np.random.default_rng(0)
     y = rng.choice(40, 5000, p=rng.dirichlet(np.full(40, 2.0)))
     X = 50 * rng.normal(size=(40, 3))[y] + rng.normal(size=(5000, 3)) * 0.2
-    about = summary(Rows(X), None, "spherical", False)
     for init in ("k-means++", "auto"):
-        model = start(empty(about, "float64", 40, covariance_type="spherical"), Rows(X), None, init, rng)[0]
-        near = np.array([np.abs(X - m).sum(axis=1).argmin() for m in model.mean()])
+        model = GaussianMixture(40, covariance_type="spherical", init_params=init, max_iter=0, random_state=0).fit(X)
+        near = np.array([np.abs(X - m).sum(axis=1).argmin() for m in model.means_])
         assert len(set(y[near])) > 34
 
 
@@ -82,7 +79,7 @@ def test_given_parameters_are_where_it_starts(blobs, covariance_type, objective)
     model = GaussianMixture(3, covariance_type=covariance_type, objective=objective, random_state=0,
                             init_params={"weights": [0.2, 0.5, 0.3], "means": X[:3], "precisions": P})  # fmt: skip
     table, _ = read_rows(X, owner="GaussianMixture")
-    g, N = model._first(model._prepared(table, None, 3), table, None, 3, rng)
+    g, N = model._start(table, None, 3).first(rng)
     np.testing.assert_allclose(g.mean(), X[:3], rtol=1e-9)
     np.testing.assert_allclose(g.covariances(), C, rtol=1e-9)
     np.testing.assert_allclose(N / N.sum(), [0.2, 0.5, 0.3])
@@ -315,14 +312,14 @@ def test_a_start_that_is_given_in_full_makes_no_other(blobs, monkeypatch):
     fitted = GaussianMixture(4, init_params=given, max_iter=0).fit(X)
     np.testing.assert_allclose(fitted.means_, X[:4])
     np.testing.assert_allclose(fitted.weights_, 0.25)
-    monkeypatch.setattr("topmix.api.gaussian.start", lambda *_: pytest.fail("another start"))
+    monkeypatch.setattr("topmix.learn.first_clusters.start", lambda *_: pytest.fail("another start"))
     GaussianMixture(4, init_params=given, max_iter=3, tol=-1).fit(X)
 
 
 def test_moves_of_centres_that_gain_little_are_counted_as_failures(monkeypatch):
     x, w, moves = np.random.default_rng(0).normal(size=(400, 3)).astype(np.float32), np.ones(400), []
-    swapped = first_rows._swapped
-    monkeypatch.setattr(first_rows, "_swapped", lambda *of: moves.append(1) or swapped(*of))
+    swapped = k_means._swapped
+    monkeypatch.setattr(k_means, "_swapped", lambda *of: moves.append(1) or swapped(*of))
     lloyd(x, w, 7, np.random.default_rng(0), 10, failures=3, least=1.0)
     assert len(moves) == 3  # no move gains everything
     lloyd(x, w, 7, np.random.default_rng(0), 10, failures=3)

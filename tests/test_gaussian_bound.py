@@ -8,8 +8,8 @@ from scipy import integrate, stats
 from scipy.special import gammaln, logsumexp
 
 from topmix import GaussianMixture
-from topmix.allocations.stick_breaking import StickBreaking
-from topmix.likelihoods.covariance import SHAPES
+from topmix.models.frame import SHAPES
+from topmix.models.weights import StickBreaking
 
 SETTINGS = {"mean_precision_prior": 0.7, "degrees_of_freedom_prior": 3.0, "reg_covar": 0.0}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from topmix import GaussianMixture
-from topmix.likelihoods.covariance import SHAPES
+from topmix.models.frame import SHAPES
 
 
 @pytest.fixture(scope="module")

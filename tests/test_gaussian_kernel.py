@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from tests.twins import gaussian as reference, mixture, top_l
 from topmix import GaussianMixture, _core
+from topmix.base import threads as blas
+from topmix.corpus.shard import Shards
 from topmix.data import Rows
-from topmix.data.shard import Shards
-from topmix.likelihoods.gaussian import TOLERANCE
-from topmix.local.mixture import MixtureStep, rows_at_a_time
-from topmix.numerics import blas
-from topmix.reference import gaussian as reference, mixture, top_l
+from topmix.models.gaussian import TOLERANCE
+from topmix.steps.rows import MixtureStep, rows_at_a_time
 
 
 def assign(core, z, W, constant, quadratic, linear, L, threads):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
+from tests.twins.gaussian import left_out
 from topmix import GaussianMixture
-from topmix.likelihoods.covariance import Shape
-from topmix.likelihoods.gaussian_prior import STRENGTHS, _left_out
-from topmix.reference.gaussian import left_out
+from topmix.models.frame import Shape
+from topmix.models.gaussian_prior import STRENGTHS, _left_out
 
 KINDS = ["full", "diag", "spherical"]
 

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from topmix import GaussianMixture
-from topmix.api.gaussian_growth import sizes
-from topmix.data.rows import Rows
-from topmix.likelihoods.gaussian_start import divided, empty, given, summary, whole
+from topmix.corpus.rows import Rows
+from topmix.learn.first_clusters import sizes
+from topmix.models.gaussian_start import divided, empty, given, summary, whole
 
 rng = np.random.default_rng(0)
 KINDS = ("full", "diag", "spherical")

@@ -7,15 +7,15 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import gammaln
 
+from tests.twins import gibbs as reference
 from topmix import LDA, GibbsLDA
-from topmix.allocations.document_prior import DocumentPrior
 from topmix.chains import Parallel
-from topmix.chains.gibbs import Chain
 from topmix.data import Corpus, sample_lda
-from topmix.likelihoods.topic_words import TopicWords
+from topmix.learn.chains import Chain
 from topmix.metrics import nmi, topic_recovery_error
-from topmix.reference import gibbs as reference
-from topmix.stats import WordTotal
+from topmix.models.document_prior import DocumentPrior
+from topmix.models.topic_words import TopicWords
+from topmix.models.words import WordTotal
 
 
 def make_corpus(D=23, V=19, seed=0, mean=0.6):
@@ -49,7 +49,7 @@ def priors(K, V, kind):
 @pytest.mark.parametrize("kind", ["one", "words", "topics", "both"])
 @pytest.mark.parametrize(("sampler", "K"), [("sequential", 3), ("sequential", 37), ("parallel", 3), ("parallel", 150)])
 def test_every_draw_is_the_twins(core, monkeypatch, sampler, K, kind):
-    monkeypatch.setattr("topmix.chains.gibbs._core", core)
+    monkeypatch.setattr("topmix.learn.chains._core", core)
     corpus = make_corpus()
     alpha, eta = priors(K, corpus.n_words, kind)
     chain = make_chain(corpus, alpha, eta, sampler, batch_size=9)
@@ -71,7 +71,7 @@ def test_every_draw_is_the_twins(core, monkeypatch, sampler, K, kind):
 
 
 def test_documents_with_more_topics_than_a_vector_has_lanes_draw_as_the_twin_does(core, monkeypatch):
-    monkeypatch.setattr("topmix.chains.gibbs._core", core)
+    monkeypatch.setattr("topmix.learn.chains._core", core)
     corpus, K = make_corpus(D=5, mean=4), 150
     alpha, eta = priors(K, corpus.n_words, "one")
     chain = make_chain(corpus, alpha, eta, "parallel")
@@ -313,5 +313,5 @@ def test_exchanges_lead_out_of_a_state_that_holds_one_topic_twice(monkeypatch):
         return topic_recovery_error(model.topic_word_, sample.topic_word)
 
     assert error() < 0.2
-    monkeypatch.setattr("topmix.api.gibbs.exchanged", lambda chain, corpus, rng: 0.0)
+    monkeypatch.setattr("topmix.learn.tokens.exchanged", lambda chain, corpus, rng: 0.0)
     assert error() > 0.4

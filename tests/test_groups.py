@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from topmix import LDA
 from topmix.data import Vectorizer
-from topmix.data.columns import day_of, periods_of
-from topmix.fitted.groups import prevalence
+from topmix.io.columns import day_of, periods_of
+from topmix.results.covariates import prevalence
 
 SEA = ["boat", "sail", "sea", "harbour", "wind", "ship", "mast"]
 CHESS = ["chess", "rook", "queen", "king", "board", "pawn", "mate"]

@@ -8,18 +8,16 @@ import scipy.sparse as sp
 
 from topmix import HDP, load
 from topmix.data import sample_lda
-from topmix.engines import Serial
+from topmix.engines.local import Serial
 from topmix.inference import Collapsed
+from topmix.io.reading import Reading
+from topmix.learn.documents import renamed_prior
+from topmix.learn.fit import Fit
+from topmix.learn.topic_moves import _separated, _tokens_of, candidates, decide, splits
+from topmix.learn.topic_search import deletion, refreshment, split
 from topmix.learners import Memoized, State, Stochastic
-from topmix.local.topics import TopicStep
 from topmix.metrics import topic_recovery_error
-from topmix.read import Reading
-from topmix.search.documents import renamed_prior
-from topmix.search.merge import candidates, decide
-from topmix.search.merging import Merging
-from topmix.search.paused import Paused
-from topmix.search.proposals import deletion, refreshment, split
-from topmix.search.split import _separated, _tokens_of, splits
+from topmix.steps.documents import TopicStep
 
 pytestmark = pytest.mark.xdist_group("hdp-moves")  # one process makes the fits that several tests look at
 N_TRUE = 5
@@ -49,20 +47,22 @@ def a_fit(sample, cut, K=12, n_shards=3, n_passes=3, hdp=None):
     reading = Reading(sample.corpus.n_words)
     problem = hdp._problem(sample.corpus, reading, hdp._learner(), hdp._inference())
     assert problem.step == TopicStep(cold_visits=1)
-    model = problem.start(np.random.default_rng(0))
-    workers, state = Serial().open(shards, problem.step, 1), State(pseudo_counts=model.pseudo_counts())
-    fit = Paused(workers, state, [shard.lengths for shard in shards], problem.search.options)
-    learner = Memoized().passes(model, workers, state)
+    model, pseudo_counts = problem.first.model(np.random.default_rng(0))
+    fit = Fit(problem, None)
+    fit.workers, fit.state = Serial().open(shards, problem.step, 1), State(pseudo_counts=pseudo_counts)
+    fit.batches, fit.lengths = shards.rows, [shard.lengths for shard in shards]
+    search = problem.plan.schedule(fit, np.random.default_rng(0))
+    learner = Memoized().passes(model, fit.workers, fit.state)
     *_, result = itertools.islice(learner, n_passes)
-    return fit.documents(result), learner, fit.documents
+    return search.snapshot(result), learner, search
 
 
 def test_documents_settle_upwards_and_keep_their_tokens(sample, cut):
     here, *_ = a_fit(sample, cut)
     refreshed = here.under(here.prior)
     settled = refreshed.settled()
-    assert here.bound() <= refreshed.bound() + 1e-6 * abs(here.bound())
-    assert refreshed.bound() <= settled.bound()
+    assert here.worth <= refreshed.worth + 1e-6 * abs(here.worth)
+    assert refreshed.worth <= settled.worth
     np.testing.assert_allclose(settled.total.S.counts(), here.total.S.counts(), atol=1e-6)
 
 
@@ -73,20 +73,20 @@ def test_renaming_back_and_forth_changes_nothing(sample, cut):
     np.testing.assert_allclose(there.total.S.counts()[:, order], here.total.S.counts(), atol=1e-6)
     back = there.renamed(np.argsort(order))
     again = here.under(renamed_prior(here.prior, np.arange(len(order)), here.total.D))
-    assert back.bound() == pytest.approx(again.bound(), rel=1e-10)
+    assert back.worth == pytest.approx(again.worth, rel=1e-10)
 
 
 def test_a_merge_gains_what_was_predicted(sample, cut):
     """Each pair alone, and all that are accepted together, against the bound recomputed from all statistics."""
-    here, learner, documents = a_fit(sample, cut)
+    here, learner, search = a_fit(sample, cut)
     K = here.model.n_components
     pairs = candidates(here)
     assert len(pairs) > 2
     assert len({k for pair in pairs for k in pair}) == 2 * len(pairs)
-    weighing = Merging().weigh(here, here.model)
+    weighing = search.put(here)
     assert {(min(j, k), max(j, k)) for j, k in enumerate(weighing.partner.tolist()) if k >= 0} == set(pairs)
     result = learner.send(weighing)
-    here = documents(result)
+    here = search.snapshot(result)
     base = here.under(renamed_prior(here.prior, np.arange(K), here.total.D))
     lost = np.array([result.info["merge_entropy"][j] for j, _ in pairs])
     assert np.all(lost >= 0)
@@ -96,12 +96,12 @@ def test_a_merge_gains_what_was_predicted(sample, cut):
     assert all(gain > 0 for gain in together.gains.values())
     there = base.renamed(together.names, together.lost)
     assert there.model.n_components == K - len(together.gains)
-    assert there.bound() - base.bound() == pytest.approx(sum(together.gains.values()), rel=1e-5)
+    assert there.worth - base.worth == pytest.approx(sum(together.gains.values()), rel=1e-5)
     for pair, taken in zip(pairs[:3], lost):
         alone = decide(base, [pair], np.array([taken]))
         if alone.gains:
-            after = base.renamed(alone.names, alone.lost).bound()
-            assert after - base.bound() == pytest.approx(alone.gains[pair], rel=1e-5)
+            after = base.renamed(alone.names, alone.lost).worth
+            assert after - base.worth == pytest.approx(alone.gains[pair], rel=1e-5)
         too_much = decide(base, [pair], np.array([1e9]))
         assert not too_much.gains
 
@@ -165,7 +165,9 @@ def test_a_topic_of_two_subjects_falls_into_them(sample, cut):
     here, *_ = a_fit(sample, cut, hdp=model, K=N_TRUE)
     names = np.array([0, 1, 1, 2, 3])
     blended = here.renamed(names)
-    (found,) = splits(blended, lambda docs: sample.corpus.to_scipy()[docs], np.array([1]), np.random.default_rng(0))
+    words, alpha = blended.model.words, blended.prior.alpha
+    rows, rng = sample.corpus.to_scipy().__getitem__, np.random.default_rng(0)
+    (found,) = splits(rows, blended.counts(), words.table_of, alpha, [1], rng)
     both = blended.total.S.counts()[:, 1]
     halves = np.stack([both * found.share, both * (1.0 - found.share)])
     assert topic_recovery_error(halves, sample.topic_word[1:3]) < 0.7 * topic_recovery_error(
@@ -186,9 +188,10 @@ def test_proposals_move_tokens_and_lose_none(sample, cut):
     in_two = split(here, np.arange(K), lambda docs: sample.corpus.to_scipy()[docs], rng)
     without = deletion(here, np.array([2, 7, 9]))
     for proposal in (in_two, without):
-        tokens = np.concatenate([np.add.reduceat(np.append(d.count, 0), d.indptr[:-1]) for d in proposal.docs])
+        docs = [visit.docs for visit in proposal.memory.values()]
+        tokens = np.concatenate([np.add.reduceat(np.append(d.count, 0), d.indptr[:-1]) for d in docs])
         np.testing.assert_allclose(tokens, lengths, rtol=1e-4)
-        assert max(d.topic.max() for d in proposal.docs) < proposal.model.n_components
+        assert max(d.topic.max() for d in docs) < proposal.model.n_components
         assert proposal.model.prior.sticks.shares()[:-1].sum() < 1
     assert without.model.n_components == K - 3
     assert in_two.model.n_components > K
@@ -248,7 +251,7 @@ def test_few_documents_are_not_cut_in_many_batches(sample):
     def n_batches(n, learner=Memoized()):  # noqa: B008  (immutable)
         corpus = sample.corpus[:n]
         problem = HDP(2, learner=learner)._problem(corpus, Reading(corpus.n_words), learner, Collapsed())
-        return len(learner.batches(corpus, problem.n_active, np.random.default_rng(0), problem.default_batches))
+        return len(learner.batches(corpus, problem.n_active, np.random.default_rng(0), problem.batches))
 
     for n, batches in ((10, 1), (59, 1), (60, 2), (400, 10)):
         assert n_batches(n) == batches
@@ -333,7 +336,7 @@ def test_concentrations_are_kept_or_learned(sample):
 def test_a_refreshment_keeps_the_topics_and_forgets_the_documents(sample, cut):
     here, *_ = a_fit(sample, cut)
     proposal = refreshment(here)
-    assert proposal.docs is None
+    assert proposal.memory is None
     np.testing.assert_allclose(proposal.model.words.total.raw, here.total.S.counts(), atol=1e-6)
     np.testing.assert_allclose(proposal.model.prior.sticks.shares(), here.prior.sticks.shares(), rtol=1e-6)
 

@@ -9,18 +9,16 @@ from scipy.optimize import check_grad
 from scipy.special import expit, logit
 from scipy.stats import beta as beta_distribution
 
-from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.document_prior import DocumentPrior
-from topmix.allocations.stick_prior import Evidence, StickPrior, Sticks
+from topmix.base import dirichlet
 from topmix.data import Corpus, sample_lda
-from topmix.engines import Serial
+from topmix.engines.local import Serial
 from topmix.learners import Batch, Memoized, State
-from topmix.likelihoods.topic_words import TopicWords
-from topmix.local.topics import TopicStep
-from topmix.models.document_options import DocumentOptions
-from topmix.models.topics import TopicModel
-from topmix.numerics import dirichlet
-from topmix.stats import WordStats, WordTotal
+from topmix.models.document_prior import DocTopics, DocumentPrior
+from topmix.models.stick_prior import Evidence, StickPrior, Sticks
+from topmix.models.topic_words import TopicWords
+from topmix.models.topics import DocumentOptions, TopicModel
+from topmix.models.words import WordStats, WordTotal
+from topmix.steps.documents import TopicStep
 
 
 def random_sticks(rng, K):

@@ -1,24 +1,26 @@
 """The phases of the search for a number of topics, with a fit in the place of the real one."""
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.stick_prior import StickPrior, Sticks
-from topmix.learners import PassResult
-from topmix.likelihoods.topic_words import TopicWords
-from topmix.local.topics import Visit
-from topmix.models.topics import TopicModel
-from topmix.search.documents import Documents
-from topmix.search.search import FRESH, Limits, Search, Sources
-from topmix.search.sizes import SizeSearch
-from topmix.search.trial import TRIAL
-from topmix.search.tried import FAILURES
-from topmix.stats import WordStats, WordTotal
+from topmix.base.fields import ModelFileError
+from topmix.data import Corpus
+from topmix.learn.documents import Documents, Posteriors
+from topmix.learn.fit import Moment
+from topmix.learn.search import TRIAL
+from topmix.learn.topic_search import FAILURES, FRESH, SearchedTopics, TopicSearchPlan
+from topmix.learners import PassResult, State
+from topmix.models.document_prior import DocTopics
+from topmix.models.stick_prior import StickPrior, Sticks
+from topmix.models.topic_words import TopicWords
+from topmix.models.topics import DocumentOptions, TopicModel
+from topmix.models.words import WordStats, WordTotal
+from topmix.steps.documents import Visit
 
 # The phases, with a fit in the place of the real one: documents have one topic each, and bounds are as a test says.
 
@@ -42,7 +44,7 @@ def documents(K, bound):
     memo = prior.summarise(stats, docs, lengths[0], 0.0)
     model = TopicModel(prior, words)
     total = model.no_stats().add(memo)
-    return Said(model, total, [memo], [docs], lengths, bound)
+    return Said(model, total, {0: memo}, {0: Visit(1, docs)}, lengths, bound)
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Said(Documents):
 
     said: float = 0.0
 
-    def bound(self):
+    @property
+    def worth(self):
         return self.said
 
     def renamed(self, names, lost=0.0):
@@ -61,211 +64,187 @@ class Said(Documents):
         return self
 
 
-@dataclass
 class FakeFit:
-    """As Paused, on one shard; `bounds` gives the bound of each pass, by the number of topics."""
+    """A fit of one shard; `bound_of` gives the bound of each pass, by the number of topics and the pass of these."""
 
-    bound_of: object  # K, pass of these topics -> bound
-    memory: dict = field(default_factory=lambda: {0: Visit(1, None)})
-    K: int = 4
-    age: int = 0  # passes of these topics
-    asked: list = field(default_factory=list)
+    def __init__(self, bound_of, max_iter, n_passes):
+        corpus = Corpus.from_scipy(np.eye(V)[np.arange(D) % V] * 2)
+        self.problem = SimpleNamespace(data=corpus, max_iter=max_iter, least_gain=1.0, warm_up=0, keep=None)
+        self.bound_of, self.K, self.age = bound_of, 4, 0
+        self.history, self.state, self.batches = [None] * n_passes, State(), [slice(0, D)]
+        self.forgot = 0
 
     def forget(self):
-        self.asked.append("forget")
+        self.forgot += 1
 
     def restore(self, memory):
-        self.asked.append("restore")
+        pass
 
-    def documents(self, result):
-        return documents(self.K, float(self.bound_of(self.K, self.age)))
+    def start_over(self, counts):
+        self.age = 0
 
-    def put(self, here):
-        self.K = here.model.n_components
-        return here.model
-
-    def begin(self, model, docs, posterior):
-        self.asked.append(f"begin {model.n_components} {posterior}")
-        self.K, self.age = model.n_components, 0
-        return self.solved_by(model, posterior)
-
-    def under(self, posterior, model):
-        self.forget()
-        self.asked.append(posterior)
-        return self.solved_by(model, posterior)
-
-    def solved_by(self, model, posterior, searching=True):
-        return replace(model, words=replace(model.words, posterior=posterior), partner=None)
+    def placed(self, model):
+        return model
 
     def next_pass(self, following):
         """What a learner would find."""
+        self.history.append(None)
         self.age += 1
-        here = self.documents(None)
-        model = here.model if following is None else following
-        K = here.model.n_components
-        return PassResult(replace(here.model, words=replace(here.model.words, posterior=model.words.posterior)),
-                          here.total, {"merge_entropy": np.full(K, 1e9)})  # fmt: skip
+        if following is not None:
+            self.K = following.n_components
+        here = documents(self.K, 0.0)
+        words = (
+            here.model.words if following is None else replace(here.model.words, posterior=following.words.posterior)
+        )
+        return PassResult(replace(here.model, words=words), here.total, {"merge_entropy": np.full(self.K, 1e9)})
 
 
-def started(fit, *, max_iter=200, quiet_gain=1.0, warm_up=0, polish=3, most=16, sizes=None, n_passes=0):
-    def rows(docs):
-        return sp.csr_array(np.ones((len(docs), V)))
-
-    sources = Sources(lambda _, n: np.ones((V, n)), lambda n: np.ones((V, n)), rows, np.random.default_rng(0))
-    polished = lambda model: replace(model, words=replace(model.words, posterior="collapsed"))  # noqa: E731
-    return Search(fit, sources, Limits(max_iter, quiet_gain, warm_up, polish, polished, most), sizes, n_passes)
+class Search(SearchedTopics):
+    def snapshot(self, result):
+        self.current = documents(self.fit.K, float(self.fit.bound_of(self.fit.K, self.fit.age)))
+        return self.current
 
 
-def run(fit, search, n):
-    """n passes, or until the search is over: what each recorded, and its number of topics."""
-    seen, following = [], None
+def started(bound_of, *, max_iter=200, warm_up=0, polish=3, most=16, sizes=False, n_passes=0):
+    posteriors = Posteriors("collapsed", DocumentOptions(), None, 0, False, None, True)
+    settings = {"warm_up": warm_up, "polish": polish, "max_topics": most, "chooses_size": sizes}
+    plan = TopicSearchPlan(empty=documents(4, 0.0).model, posteriors=posteriors, **settings)
+    return Search(FakeFit(bound_of, max_iter, n_passes), plan, np.random.default_rng(0))
+
+
+def run(search, n, following=None):
+    """n passes, or until the search is over: what each recorded, its number of topics, and their posterior."""
+    seen, fit = [], search.fit
     for _ in range(n):
+        posterior = None if following is None else following.words.posterior
         result = fit.next_pass(following)
-        seen.append((search.take_moves(), fit.K))
-        if search.is_done:
+        seen.append((search.moves(), fit.K, posterior))
+        if search.has_converged():
             break
-        following = search.after(result)
+        following = search.after(result, False)
     return seen
 
 
 def test_while_the_bound_rises_nothing_is_tried():
-    fit = FakeFit(lambda K, age: 10.0 * age)
-    search = started(fit)
-    seen = run(fit, search, 20)
-    assert all(moves == {} for moves, _ in seen)
-    assert search.phase == "search"
-    assert search.safe_point.n_passes == 20
+    search = started(lambda K, age: 10.0 * age)
+    seen = run(search, 20)
+    assert all(moves == {} for moves, *_ in seen)
+    assert not search.is_ending
+    assert search.safe.n_passes == 20
 
 
 def test_when_it_is_quiet_each_kind_of_move_is_tried_and_what_is_not_better_is_undone():
-    fit = FakeFit(lambda K, age: -5.0 if age and K != 4 else -1.0)
-    search = started(fit)
-    seen = run(fit, search, 200)
-    tried = [what for moves, _ in seen for what in moves if what.startswith("try")]
+    search = started(lambda K, age: -5.0 if age and K != 4 else -1.0)
+    seen = run(search, 200)
+    tried = [what for moves, *_ in seen for what in moves if what.startswith("try")]
     assert tried == ["try refresh", "try birth 4", "try delete 1"]  # a topic of six words is not split
-    undone = [what for moves, _ in seen for what in moves if what.endswith("undone")]
+    undone = [what for moves, *_ in seen for what in moves if what.endswith("undone")]
     assert len(undone) == len(tried)
     assert seen[-1][1] == 4
-    assert search.phase == "polish"
-    assert search.is_done
+    assert search.is_ending
+    assert search.has_converged()
     assert search.tried.failures["birth"] == FAILURES["birth"]
 
 
 def test_what_is_better_is_kept_and_its_kind_is_tried_again_first():
     """More topics are better, up to 16: births follow each other."""
-    fit = FakeFit(lambda K, age: 100.0 * K)
-    search = started(fit)
-    seen = run(fit, search, 200)
+    search = started(lambda K, age: 100.0 * K)
+    seen = run(search, 200)
     kept = [
         (what, gain)
-        for moves, _ in seen
+        for moves, *_ in seen
         for what, gain in moves.items()
         if what.startswith("birth") and "," not in what
     ]
     assert kept == [("birth 4", 400.0), ("birth 8", 800.0)]
     assert seen[-1][1] == 16
-    assert search.is_done
+    assert search.has_converged()
 
 
 def test_a_trial_lasts_until_it_is_clear():
-    fit = FakeFit(lambda K, age: -5.0 if K != 4 else -1.0)
-    search = started(fit)
+    search = started(lambda K, age: -5.0 if K != 4 else -1.0)
     ages = []
     following = None
     for _ in range(60):
-        result = fit.next_pass(following)
-        following = search.after(result)
+        following = search.after(search.fit.next_pass(following), False)
         ages.append(search.trial.age if search.trial else 0)
     assert max(ages) == TRIAL - 1  # after the next pass it is judged
     assert search.trial is None
 
 
 def test_the_search_ends_with_some_passes_to_polish():
-    fit = FakeFit(lambda K, age: -1.0)
-    search = started(fit, polish=3)
-    seen = run(fit, search, 200)
-    begin = next(i for i, (moves, _) in enumerate(seen) if "polish" in moves)
+    search = started(lambda K, age: -1.0, polish=3)
+    seen = run(search, 200)
+    begin = next(i for i, (moves, *_) in enumerate(seen) if "polish" in moves)
     assert len(seen) - begin in (3, 4)
-    assert search.is_done
-    assert fit.asked[-1] == "forget"  # another posterior: documents start from their words
-    rising = FakeFit(lambda K, age: 10.0 * age)
-    search = started(rising, max_iter=20, polish=5)
-    seen = run(rising, search, 20)
-    assert [i for i, (moves, _) in enumerate(seen) if "polish" in moves] == [15]
-    assert not search.is_done  # passes ran out, which is not convergence
+    assert search.has_converged()
+    assert seen[begin][2] == "collapsed"
+    search = started(lambda K, age: 10.0 * age, max_iter=20, polish=5)
+    seen = run(search, 20)
+    assert [i for i, (moves, *_) in enumerate(seen) if "polish" in moves] == [15]
+    assert search.fit.forgot == 1  # another posterior: documents start from their words
+    assert not search.has_converged()  # passes ran out, which is not convergence
 
 
 def test_without_polish_a_search_is_over_when_nothing_is_left_to_try():
-    fit = FakeFit(lambda K, age: -1.0)
-    search = started(fit, polish=0)
-    seen = run(fit, search, 200)
-    assert search.is_done
-    assert not any("polish" in moves for moves, _ in seen)
+    search = started(lambda K, age: -1.0, polish=0)
+    seen = run(search, 200)
+    assert search.has_converged()
+    assert not any("polish" in moves for moves, *_ in seen)
 
 
 def test_sizes_come_first_and_the_best_goes_on():
     """Each size is as old as the others when it is judged: warm-up, passes from the words."""
-    fit = FakeFit(lambda K, age: -abs(np.log2(K) - 3.0))
-    search = started(fit, warm_up=2, most=32, sizes=SizeSearch(32), max_iter=400)
-    seen = run(fit, search, 150)
-    assert search.phase != "size"
+    search = started(lambda K, age: -abs(np.log2(K) - 3.0), warm_up=2, most=32, sizes=True, max_iter=400)
+    seen = run(search, 150)
+    assert not search.tried.chooses_size
     assert seen[-1][1] == 8
-    began = [told for told in fit.asked if told.startswith("begin")]
-    assert all(told.endswith("collapsed") for told in began[:4])
-    sizes = [i for i, (moves, _) in enumerate(seen) if any(what.startswith("try renew") for what in moves)]
-    assert set(np.diff(sizes)) <= {2 + FRESH, 2 + FRESH + 1}
-    assert {int(told.split()[1]) for told in began} >= {32, 16, 8}
+    began = [i for i, (moves, *_) in enumerate(seen) if any(what.startswith("try renew") for what in moves)]
+    assert all(seen[i][2] == "collapsed" for i in began)
+    assert set(np.diff(began)) <= {2 + FRESH, 2 + FRESH + 1}
+    assert {seen[i][1] for i in began} >= {32, 16, 8}
 
 
 def test_no_size_is_tried_for_which_there_are_too_few_passes():
-    fit = FakeFit(lambda K, age: -1.0)
-    search = started(fit, warm_up=2, most=32, sizes=SizeSearch(32), max_iter=12)
-    seen = run(fit, search, 12)
-    assert not any(what.startswith("try renew") for moves, _ in seen for what in moves)
+    search = started(lambda K, age: -1.0, warm_up=2, most=32, sizes=True, max_iter=12)
+    seen = run(search, 12)
+    assert not any(what.startswith("try renew") for moves, *_ in seen for what in moves)
+
+
+def bound(K, age):
+    return -abs(np.log2(K) - 3.0) * 10
+
+
+def resumed(safe, known):
+    """A search that goes on from there, and the model of its next pass."""
+    again, here = started(bound, sizes=True, warm_up=1, n_passes=safe.n_passes), safe.here
+    again.fit.K = here.model.n_components
+    return again, again.resume(Moment(here.model, None, State(here.total), here.memory, [], {}, known))
 
 
 @pytest.mark.parametrize("n_passes", range(5, 60, 6))
 def test_a_search_continues_from_its_safe_point(n_passes):
     """What is known goes through JSON; the moves that follow are the same."""
-
-    def bound(K, age):
-        return -abs(np.log2(K) - 3.0) * 10
-
-    fit = FakeFit(bound)
-    search = started(fit, sizes=SizeSearch(16), warm_up=1)
-    whole = run(fit, search, 90)
-
-    first = FakeFit(bound)
-    search = started(first, sizes=SizeSearch(16), warm_up=1)
-    run(first, search, n_passes)
-    safe = search.safe_point
-    if safe is None:  # not before the first topics stand
+    whole = run(started(bound, sizes=True, warm_up=1), 90)
+    search = started(bound, sizes=True, warm_up=1)
+    run(search, n_passes)
+    if search.safe is None:  # not before the first topics stand
         assert n_passes < 10
         return
-    known, second = json.loads(json.dumps(safe.known)), FakeFit(bound)
-    again = started(second, sizes=SizeSearch(16), warm_up=1, n_passes=safe.n_passes)
-    following = again.resume(safe.here, known)
-    second.K, second.age, seen = following.n_components if again.trial is None else second.K, 99, []
-    for _ in range(90 - safe.n_passes):
-        result = second.next_pass(following)
-        seen.append((again.take_moves(), second.K))
-        if again.is_done:
-            break
-        following = again.after(result)
-    assert seen == whole[safe.n_passes :]
+    again, following = resumed(search.safe, json.loads(json.dumps(search.safe.known)))
+    seen = run(again, 90 - search.safe.n_passes, following)
+    assert [record[:2] for record in seen] == [record[:2] for record in whole[search.safe.n_passes :]]
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"quiet": None, "pace": "x"}, {"pace": [1, 2, 3]}, {"failures": {}}, {"refused": [[1]]}, {"random": {}},
-        {"sizes": {"x": 1}}, {"moves": []},
+        {"quiet": None}, {"gain": "x"}, {"ratio": 0.5}, {"random": []}, {"made": [[1]]}, {"tried.failures": []},
+        {"tried.refused": [[1]]}, {"tried.refused": [[4, 1]]}, {"tried.bounds": [["x", 1]]}, {"tried.favourite": "x"},
     ],
 )  # fmt: skip
 def test_a_search_says_when_it_cannot_be_continued(change):
-    fit = FakeFit(lambda K, age: -1.0)
-    search = started(fit, sizes=SizeSearch(16))
-    run(fit, search, 30)
-    again = started(FakeFit(lambda K, age: -1.0), sizes=SizeSearch(16))
-    with pytest.raises(ValueError, match="how far the search for topics was"):
-        again.resume(search.safe_point.here, search.safe_point.known | change)
+    search = started(lambda K, age: -1.0, sizes=True)
+    run(search, 30)
+    with pytest.raises(ModelFileError, match=r"how far the search was|random generator"):
+        resumed(search.safe, search.safe.known | change)

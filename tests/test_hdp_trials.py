@@ -1,30 +1,24 @@
 """What the HDP tries next: sizes to start with, what a trial has to gain, and what was tried so far."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from topmix.search.sizes import SizeSearch, largest_size, size
-from topmix.search.trial import Pace, Trial
-from topmix.search.tried import DELETED, FAILURES, ORDER, Tried
-
-
-def at(bound):
-    """Documents, of which a trial asks nothing else."""
-    return SimpleNamespace(bound=lambda: bound)
+from topmix.base.fields import CheckedReader, ModelFileError, Writer
+from topmix.learn.search import Move, Pace, Trial
+from topmix.learn.topic_search import DELETED, FAILURES, ORDER, TriedTopics, largest_size, next_size, size
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 100, 10_000])
 @pytest.mark.parametrize("peak", [0.0, 1.0, 3.3, 6.6, 8.9, 12.4])
 def test_a_search_of_sizes_finds_the_peak_of_any_bound_with_one(most, peak):
     """Peak is log2 of the best number; the best of the sizes in reach is found, and few others are looked at."""
-    sizes, seen = SizeSearch(most), []
-    while (i := sizes.following()) is not None:
+    bounds, seen = {}, []
+    while (i := next_size(bounds, most)) is not None:
         assert size(i) <= most
         seen.append(size(i))
-        sizes.bounds[i] = -abs(np.log2(size(i)) - peak)
+        bounds[i] = -abs(np.log2(size(i)) - peak)
     assert len(set(seen)) == len(seen) <= 12
     best = max(seen, key=lambda n: -abs(np.log2(n) - peak))
     in_reach = [size(i) for i in range(28) if size(i) <= most]
@@ -34,8 +28,8 @@ def test_a_search_of_sizes_finds_the_peak_of_any_bound_with_one(most, peak):
 def test_sizes_are_powers_of_the_root_of_two():
     assert [size(i) for i in range(13)] == [1, 1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64]
     assert [largest_size(most) for most in (1, 2, 5, 63, 64, 65, 10_000)] == [1, 2, 4, 45, 64, 64, 8192]
-    assert size(SizeSearch(10_000).following()) == 64  # the middle first
-    assert size(SizeSearch(20).following()) == 16
+    assert size(next_size({}, 10_000)) == 64  # the middle first
+    assert size(next_size({}, 20)) == 16
 
 
 def test_a_geometric_series_promises_its_limit():
@@ -53,8 +47,8 @@ def test_a_geometric_series_promises_its_limit():
 def test_a_trial_has_to_gain_more_than_the_old_topics_would_have():
     def verdict(old, pace=0.0, passes=3, gain=100.0):
         """An old pass gained `old`, the last one on trial `pace`; each is three quarters of the one before."""
-        trial = Trial("refresh", at(-500.0), {}, set(), Pace(old), pace=Pace(pace), age=passes)
-        return trial.verdict(at(-500.0 + gain), is_last=False)
+        trial = Trial(Move("refresh", None, None), -500.0, Pace(old), Pace(pace), passes, last=-500.0 + gain)
+        return trial.verdict(is_last=False)
 
     would_have = 0.75 + 0.75**2 + 0.75**3  # of `old`, after three passes
     assert verdict(0.0) is True
@@ -68,12 +62,13 @@ def test_a_trial_has_to_gain_more_than_the_old_topics_would_have():
 
 def test_a_trial_of_a_size_is_judged_at_once_and_so_is_one_that_runs_out_of_passes():
     for gain, better in ((1.0, True), (-1.0, False)):
-        assert Trial("renew 8", at(0.0), {}, set(), Pace(), size=6).verdict(at(gain), is_last=False) is better
-        assert Trial("split 2", at(0.0), {}, set(), Pace(99.0)).verdict(at(gain), is_last=True) is better
+        renewal = Move("renew 8", None, None, size=6)
+        assert Trial(renewal, 0.0, Pace(), last=gain).verdict(is_last=False) is better
+        assert Trial(Move("split 2", None, None), 0.0, Pace(99.0), last=gain).verdict(is_last=True) is better
 
 
 def test_merges_are_not_taken_for_the_gain_of_a_pass():
-    trial = Trial("split 2", at(-500.0), {}, set(), Pace())
+    trial = Trial(Move("split 2", None, None), -500.0, Pace())
     for bound, merged in ((-100.0, -100.0), (-60.0, -20.0), (-12.0, -12.0)):
         trial.passed(bound)
         trial.last = merged
@@ -84,7 +79,7 @@ def test_merges_are_not_taken_for_the_gain_of_a_pass():
 
 
 def test_kinds_of_moves_are_tried_in_order_until_each_was_given_up():
-    tried, seen = Tried(), []
+    tried, seen = TriedTopics(), []
     while (kind := tried.following()) is not None:
         seen.append(kind)
         tried.failed(kind, 0)
@@ -93,7 +88,7 @@ def test_kinds_of_moves_are_tried_in_order_until_each_was_given_up():
 
 
 def test_a_large_gain_makes_other_moves_worth_trying_and_the_same_kind_comes_first():
-    tried = Tried()
+    tried = TriedTopics()
     for kind in ("refresh", "birth", "split"):
         tried.failed(kind, 0)
     tried.gained("delete", by_much=True)
@@ -106,13 +101,13 @@ def test_a_large_gain_makes_other_moves_worth_trying_and_the_same_kind_comes_fir
 
 
 def test_documents_do_not_start_from_their_words_twice_in_a_row():
-    tried = Tried()
+    tried = TriedTopics()
     tried.gained("refresh", by_much=True)
     assert tried.following() == "birth"
 
 
 def test_a_small_gain_is_a_failure_of_its_kind_except_for_a_deletion():
-    tried = Tried()
+    tried = TriedTopics()
     tried.gained("refresh", by_much=False)
     assert tried.following() == "birth"
     tried.gained("delete", by_much=False)
@@ -124,7 +119,7 @@ def test_a_small_gain_is_a_failure_of_its_kind_except_for_a_deletion():
 
 @pytest.mark.parametrize("K", [1, 2, 5, 40, 1000])
 def test_deletions_get_smaller_and_the_same_is_not_tried_twice(K):
-    tried, asked = Tried(), []
+    tried, asked = TriedTopics(), []
     while (n := tried.deletion(K)) is not None:
         asked.append(n)
         tried.failed("delete", n)
@@ -136,10 +131,16 @@ def test_deletions_get_smaller_and_the_same_is_not_tried_twice(K):
 
 
 def test_what_was_tried_goes_through_json():
-    tried = Tried()
+    tried, out = TriedTopics(refused={(1, 4), (0, 2)}, chooses_size=True, bounds={12: -3.5}), Writer()
     tried.failed("delete", 7)
     tried.gained("split", by_much=True)
     tried.failed("refresh", 0)
-    assert Tried.from_dict(json.loads(json.dumps(tried.to_dict()))) == tried
-    with pytest.raises(KeyError):
-        Tried.from_dict({"failures": {"refresh": 0}, "favourite": "split", "refused_deletion": 0})
+    tried.write(out)
+
+    def read(**changes):
+        values = json.loads(json.dumps(out.values)) | changes
+        return TriedTopics.read(CheckedReader.of_values(values))
+
+    assert read() == tried
+    with pytest.raises(ModelFileError, match="failures"):
+        read(failures=[["refresh", 0]])

@@ -1,4 +1,4 @@
-"""Estimators among the rest of a person's Python: pipelines, searches, data frames, joblib, callbacks."""
+"""Estimators among the rest of a person's Python: pipelines, searches, data frames, joblib."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-import sklearn
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.fixes import parse_version
 
 import topmix
 from topmix import LDA
-from topmix.api import ESTIMATORS
 from topmix.data import sample_lda
+from topmix.estimators import ESTIMATORS
 
 TEXTS = [6 * text for text in ("wind sail boat ", "sail boat harbour ", "pawn rook bishop ", "rook bishop queen ")] * 15
 LABELS = [0, 0, 1, 1] * 15
@@ -80,56 +78,3 @@ def test_the_library_does_not_print(capfd):
             assert not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"), f"{path}:{node.lineno}"
     LDA(2, max_iter=2, random_state=0).fit(np.ones((5, 3)))
     assert capfd.readouterr() == ("", "")
-
-
-needs_callbacks = pytest.mark.skipif(
-    parse_version(sklearn.__version__) < parse_version("1.9"), reason="scikit-learn's callbacks came with 1.9"
-)
-
-
-class Recorder:
-    max_propagation_depth = None
-
-    def __init__(self, stop_after=None):
-        self.stop_after, self.said, self.models = stop_after, [], []
-
-    def setup(self, estimator, context):
-        self.said.append("setup")
-
-    def teardown(self, estimator, context):
-        self.said.append("teardown")
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
-        self.said.append(context.task_name)
-        self.models.append(fitted_estimator)
-        return context.task_name == f"pass {self.stop_after}"
-
-
-@needs_callbacks
-@pytest.mark.parametrize("name", [n for n, cls in COUNTS.items() if hasattr(cls, "set_callbacks")])
-def test_scikit_learns_callbacks_hear_of_every_pass(name):
-    X = sample_lda(150, 40, 4, doc_length=60, random_state=1).corpus.to_scipy()
-    recorder = Recorder()
-    given = {"random_state": 0} | ({} if name == "GibbsLDA" else {"tol": -np.inf})
-    model = COUNTS[name](n_components=4, max_iter=3, **given).set_callbacks(recorder).fit(X)
-    assert recorder.said == ["setup", "pass 1", "pass 2", "pass 3", "fit", "teardown"]
-    np.testing.assert_array_equal(recorder.models[-2].components_, model.components_)
-    assert not np.array_equal(recorder.models[0].components_, model.components_)
-    assert model.callbacks is None
-    clone(model)
-    stopping = Recorder(stop_after=2)
-    short = COUNTS[name](n_components=2, max_iter=9, **given).set_callbacks(stopping).fit(X)
-    assert short.n_iter_ == 2
-
-
-@needs_callbacks
-@pytest.mark.filterwarnings("ignore:The estimator CountVectorizer does not support callbacks")
-def test_scikit_learns_callbacks_reach_into_a_pipeline():
-    recorder = Recorder()
-    pipe = make_pipeline(CountVectorizer(), LDA(2, max_iter=2, tol=-np.inf, random_state=0))
-    pipe.set_callbacks(recorder).fit(TEXTS)
-    assert recorder.said[0] == "setup"
-    assert {"pass 1", "pass 2"} <= set(recorder.said)

@@ -13,19 +13,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import topmix
 from topmix import LabelledLDA
-from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.label_prior import LabelPrior
-from topmix.allocations.own_priors import OwnPriors
-from topmix.api import SUPERVISED
+from topmix.corpus.design import DesignRows
+from topmix.corpus.shard import Shard
 from topmix.data import Corpus
-from topmix.data.design_rows import DesignRows
-from topmix.data.shard import Shard
-from topmix.fitted.labels import Labels, best_threshold, labels_of
-from topmix.likelihoods.topic_words import TopicWords
-from topmix.local.solve import solve
-from topmix.models.document_options import DocumentOptions
-from topmix.models.topics import TopicModel
-from topmix.stats import WordTotal
+from topmix.estimators import SUPERVISED
+from topmix.models.covariate_prior import LabelPrior
+from topmix.models.document_prior import DocTopics, OwnPriors
+from topmix.models.topic_words import TopicWords
+from topmix.models.topics import DocumentOptions, TopicModel
+from topmix.models.words import WordTotal
+from topmix.results.labels import Labels, best_threshold, labels_of
+from topmix.steps.documents import solve
 
 L, V = 5, 100
 
@@ -157,7 +155,7 @@ def test_engines_and_inferences(fitted, settings):
 @pytest.mark.parametrize("posterior", ["collapsed", "variational"])
 def test_a_document_has_the_topics_that_it_can_have(core, monkeypatch, posterior):
     """And those are solved as if there were no others."""
-    for room in ("local.solve", "data.shard", "allocations.own_priors"):
+    for room in ("steps.documents", "corpus.shard", "models.document_prior"):
         monkeypatch.setattr(f"topmix.{room}._core", core)
     rng = np.random.default_rng(0)
     K, D = 40, 17
@@ -169,7 +167,7 @@ def test_a_document_has_the_topics_that_it_can_have(core, monkeypatch, posterior
     total = rng.gamma(1.0, 20.0, (30, K))
     words = TopicWords(np.full((1, 1), 0.05), WordTotal.of(total), posterior)
     model = TopicModel(LabelPrior(np.full(K, 0.1), posterior), words, DocumentOptions(n_active=None, eps=0.01))
-    shard = Shard.of(corpus.with_design(design))
+    shard = Shard.of(corpus.with_columns(design=design))
     docs = solve(shard, model.tables(shard.cols), core.TopicScratch()).docs
     for d in range(D - 1):
         g = design.row[d]
@@ -230,7 +228,7 @@ def test_what_labels_have_not_is_said(fitted):
         fitted._with(fitted._fitted).merge_topics([(0, 1)])
     with pytest.raises(ValueError, match="cvb0"):
         clone(fitted).set_params(inference="cvb0").fit(X[TRAIN], Y[TRAIN])
-    with pytest.raises(ValueError, match="no metadata"):
+    with pytest.raises(TypeError, match="metadata"):
         clone(fitted).fit(X[TRAIN], Y[TRAIN], metadata=Y)
     assert not hasattr(fitted, "partial_fit")
 

@@ -9,12 +9,12 @@ import pytest
 from scipy.special import digamma, gammaln
 
 from topmix import LDA, load
-from topmix.allocations.document_prior import DocumentPrior
+from topmix.base import dirichlet
 from topmix.data import sample_lda
 from topmix.inference import Collapsed, Variational
 from topmix.learners import Memoized, Stochastic
-from topmix.numerics import dirichlet
-from topmix.stats import TopicStats
+from topmix.models.document_prior import DocumentPrior
+from topmix.models.statistics import TopicStats
 
 K = 6
 SIZES = 1 / (1 + np.arange(K))
@@ -75,7 +75,7 @@ def test_the_bound_rises_at_every_pass_and_with_every_alpha(sample):
     seen, relearn = [], DocumentPrior.relearn
 
     class Watched(DocumentPrior):
-        def relearn(self, total, lengths):
+        def relearn(self, total, lengths, population=None):
             new = relearn(self, total, lengths)
             seen.append((self.bound(total), new.bound(total)))
             return Watched(new.alpha, new.posterior, True)

@@ -4,7 +4,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from topmix.reference import math as reference
+from tests.twins import math as reference
 
 EXACT = {
     "exp": mp.exp,

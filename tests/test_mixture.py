@@ -9,15 +9,15 @@ import pytest
 from scipy.special import digamma, gammaln, logsumexp
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from tests.twins import mixture as reference
 from topmix import LDA, MultinomialMixture
-from topmix.allocations.finite_dirichlet import FiniteDirichlet
+from topmix.corpus.shard import Shard
 from topmix.data import Corpus, sample_lda
-from topmix.data.shard import Shard
-from topmix.likelihoods.categorical import Categorical
+from topmix.models.categorical import Categorical
 from topmix.models.mixture import Mixture
-from topmix.models.topic_start import PSEUDO_TOKENS
-from topmix.reference import mixture as reference
-from topmix.stats import WordStats
+from topmix.models.topics import PSEUDO_TOKENS
+from topmix.models.weights import FiniteDirichlet
+from topmix.models.words import WordStats
 
 
 @pytest.fixture(scope="module")

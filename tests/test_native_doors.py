@@ -23,13 +23,13 @@ from tools.doors import (
     DOCS,
     DOORS,
     LONG,
-    MIXTURES,
     N_TOKENS,
     OF_WORDS,
     SHAPES,
     SHAPES_OF_MATRICES,
     SHARD,
     TABLE,
+    D,
     K,
     L,
     Made,
@@ -47,18 +47,18 @@ from tools.doors import (
 )  # fmt: skip
 from topmix import _core
 
-# Single numbers that nothing is looked up by. The n of all_below and random_below is a limit, not a place.
+# Single numbers that nothing is looked up by. The n of all_below is a limit, not a place.
 HARMLESS = {
-    *("threads", "seed", "sweep", "pass_", "first", "first_row", "line", "n_docs", "first_id", "last_id", "crc", "n"),
-    *("second", "n_bytes", "min_length", "min_n", "max_n", "most", "rows_at_once", "least_round", *LONG),
+    *("threads", "seed", "sweep", "pass_", "first", "first_row", "crc", "n"),
+    *("min_length", "min_n", "max_n", "most", "rows_at_once", "least_round", *LONG),
 }
 LIMITS = {  # that an output was made for, or that are checked with the rows or with the topics
-    ("group_by", "n_bins"), ("parse_triples", "n_words"), ("check_rows", "n_words"), ("check_saved_rows", "n_words"),
+    ("check_rows", "n_words"), ("check_saved_rows", "n_words"),
     ("tidy_rows", "n_words"), ("DocumentOptions", "L"), ("SCVB0Options", "L"), ("TopicPlan", "n_active"),
-    ("StationSettings", "n_clusters"), ("Deal", "blocks"),
+    ("MixtureSettings", "n_clusters"),
 }  # fmt: skip
 # Structs that keep arrays as they are given: whoever takes one looks at them.
-KEPT = {"Shard", "Start", "LastVisit", "Priors", "Responses", "CountRows", "SparseRows", "WordBlocks", "Deal"}
+KEPT = {"Shard", "Start", "LastVisit", "Priors", "Responses", "CountRows", "SparseRows", "WordBlocks"}
 ARRAYS = re.compile(  # also arrays of any type
     rf"dtype=u?int|ndarray\[shape|Sequence\[int\]|list\[int\]|_core_\w+\.(?:{'|'.join(KEPT)})\b"
 )
@@ -157,20 +157,19 @@ def test_whatever_is_given_there_is_an_answer_or_an_error(name):
 
 # Arrays that no other array has to fit: an empty row, document or cluster more is none the less valid.
 FREE = {
-    "sum": ("x",), "crc32": ("data",), "all_below": ("ids",), "localise": ("index",), "refine": ("order",),
-    **{f"random_{kind}": ("out",) for kind in ("words", "uniform", "below")},
+    "crc32": ("data",), "all_below": ("ids",), "localise": ("index",), "refine": ("order",),
+    "random_words": ("out",),
     **{f"TermCounter.{method}": ("ids",) for method in ("sort", "packed", "terms")},
-    **{f"{kind}_rows": ("scores",) for kind in ("top_l", "select", "nth_element")},
+    **{f"{kind}_rows": ("scores",) for kind in ("top_l", "select")},
     **{f"parse_{kind}": ("text", "doc", "indptr", "label", "word", "value") for kind in ("triples", "pairs")},
     **dict.fromkeys(("check_rows", "check_saved_rows", "TokenRows", "assign_categorical"), ("indptr",)),
-    **dict.fromkeys(("AsynchronousGaussian32", "AsynchronousGaussian64"), ("centre",)),
-    **dict.fromkeys(("NomadicGaussian32", "NomadicGaussian64"), ("z",)),
+    "GaussianRows": ("z",), "CategoricalRows": ("eta",),
     **dict.fromkeys(("log_probability_of_words", "distance_of_tokens"), ("word",)),
-    **dict.fromkeys(("WordOrder", "NomadicTopics"), ("bounds",)),
+    **dict.fromkeys(("WordOrder", "NomadicTopics", "AsynchronousMixture"), ("bounds",)),
     "AsynchronousTopics": ("bounds", "counts"), "sum_rows_by_word": ("starts",), "assign_near": ("neighbours",),
     "assign_among": ("candidates",),
-    "visit_rows": ("x", "rows"), "add_by_id": ("out",), "add_word_stats": ("total",), "to_frame": ("A",),
-    "tidy_rows": ("remap", "out_index", "out_value"), "CategoricalPrior": ("eta",),
+    "visit_rows": ("x", "rows"), "add_word_stats": ("total",), "to_frame": ("A",),
+    "tidy_rows": ("remap", "out_index", "out_value"),
     **{name: tuple(DOORS[name].given) for name in KEPT},
 }  # fmt: skip
 
@@ -202,30 +201,29 @@ def test_what_comes_before_its_time_is_refused():
     for name in ("visit", "begin_visit", "summary"):
         with pytest.raises(RuntimeError, match=r"before begin\(\)"):
             call(f"NomadicTopics.{name}", on=nomadic)
-    for kind in ("Gaussian32", "Gaussian64", "Categorical", "SparseGaussian"):
-        rows = made(f"Nomadic{kind}")
-        for block in range(2):
-            call(f"Nomadic{kind}.put", {"block": block}, on=rows)
-        for name in ("compare", "settle"):
-            with pytest.raises(RuntimeError, match=r"after forget\(\)"):
-                call(f"Nomadic{kind}.{name}", on=rows)
-        rows.forget()
-        for name in ("contribute", "visit", "entropy", "assignments"):
-            with pytest.raises(RuntimeError, match=r"settle\(\)"):
-                call(f"Nomadic{kind}.{name}", on=rows)
-        with pytest.raises(RuntimeError, match="no cluster has a score"):
-            rows.settle()
-        for name in ("compare", "settle", "contribute", "visit", "entropy", "assignments"):
-            call(f"Nomadic{kind}.{name}", on=rows)
+    rows = made("NomadicMixture")
+    for block in range(2):
+        call("NomadicMixture.put", {"block": block}, on=rows)
+    for name in ("compare", "settle"):
+        with pytest.raises(RuntimeError, match=r"after forget\(\)"):
+            call(f"NomadicMixture.{name}", on=rows)
+    rows.forget()
+    for name in ("contribute", "visit", "entropy", "assignments"):
+        with pytest.raises(RuntimeError, match=r"settle\(\)"):
+            call(f"NomadicMixture.{name}", on=rows)
+    with pytest.raises(RuntimeError, match="no cluster has a score"):
+        rows.settle()
+    for name in ("compare", "settle", "contribute", "visit", "entropy", "assignments"):
+        call(f"NomadicMixture.{name}", on=rows)
 
 
 @pytest.mark.parametrize("argument", ["compare", "contribute", "visit"])
 def test_blocks_visit_once_each(argument):
     for blocks, said in (([], "no such block"), ([0, 0], "twice"), ([1, 0, 1], "twice")):
         with pytest.raises(ValueError, match=said):
-            call(f"NomadicGaussian32.{argument}", {"blocks": blocks})
+            call(f"NomadicMixture.{argument}", {"blocks": blocks})
         with pytest.raises(ValueError, match=said):
-            call("AsynchronousGaussian32.visit", {"blocks": blocks})
+            call("AsynchronousMixture.visit", {"blocks": blocks})
 
 
 def test_products_before_there_is_a_blas():
@@ -369,7 +367,7 @@ def test_scratch_of_another_step_is_refused():
 
 def test_a_failed_visit_leaves_no_trace_in_the_next():
     """A worker whose visit failed does not remember where its clusters were."""
-    rows, width = nomadic_mixture("Gaussian32", "visit"), MIXTURES["Gaussian32"]
+    rows, width = nomadic_mixture("visit"), 1 + 3 * D
     before = rows.take(1)
     singular = np.zeros((K // 2, width))
     singular[:, 4:7] = -1e9  # second moments below zero

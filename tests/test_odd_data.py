@@ -11,21 +11,14 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from topmix import (
-    HDP,
-    LDA,
-    CombinatorialLDA,
-    GaussianMixture,
-    GibbsLDA,
-    MultinomialMixture,
-    VonMisesFisherMixture,
-)
-from topmix.api.odd_data import not_whole
-from topmix.data import Corpus, rows
-from topmix.data.rows import sums_between
-from topmix.data.shard import row_sums
+from topmix import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture, VonMisesFisherMixture
+from topmix.corpus import rows
+from topmix.corpus.rows import sums_between
+from topmix.corpus.shard import row_sums
+from topmix.data import Corpus
+from topmix.estimators.odd_data import not_whole
 from topmix.metrics import completion_score, completion_scorer, half_split_score, npmi_coherence
-from topmix.models.topic_start import restarted
+from topmix.models.topics import restarted
 from topmix.report import write_report
 
 rng = np.random.default_rng(0)

@@ -7,22 +7,17 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from topmix.allocations.covariate_prior import CovariatePrior, Population
-from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.document_prior import DocumentPrior
+from tests.twins import gibbs as reference, own_priors as twin
+from topmix.base.threads import use_threads
+from topmix.corpus.design import DesignRows
+from topmix.corpus.shard import Shard
 from topmix.data import Corpus
-from topmix.data.design_rows import DesignRows
-from topmix.data.shard import Shard
-from topmix.likelihoods.topic_words import TopicWords
-from topmix.local.cvb0 import CVB0Step
-from topmix.local.sample import sample
-from topmix.local.scvb0 import SCVB0Step
-from topmix.local.topics import TopicStep
-from topmix.models.document_options import DocumentOptions, Sampling
-from topmix.models.topics import TopicModel
-from topmix.numerics.threads import use_threads
-from topmix.reference import gibbs as reference, own_priors as twin
-from topmix.stats import WordTotal
+from topmix.models.covariate_prior import CovariatePrior, Population
+from topmix.models.document_prior import DocTopics, DocumentPrior
+from topmix.models.topic_words import TopicWords
+from topmix.models.topics import DocumentOptions, Sampling, TopicModel
+from topmix.models.words import WordTotal
+from topmix.steps.documents import CVB0Step, SCVB0Step, TopicStep, sample
 
 from .topic_data import make_corpus
 
@@ -40,13 +35,13 @@ def problem(core, posterior="collapsed", n_docs=41):
     )
     words = TopicWords(np.full((1, 1), 0.05), WordTotal.of(rng.gamma(1.0, 20.0, (30, K))), posterior)
     model = TopicModel(prior, words, DocumentOptions(n_active=4, eps=0.5))
-    return Shard.of(corpus.with_design(design)), model, design
+    return Shard.of(corpus.with_columns(design=design)), model, design
 
 
 @pytest.mark.parametrize("step", [TopicStep(), CVB0Step(), SCVB0Step()], ids=lambda step: type(step).__name__)
 @pytest.mark.parametrize("posterior", ["collapsed", "variational"])
 def test_a_document_is_solved_as_if_all_had_its_prior(core, monkeypatch, step, posterior):
-    for room in ("local.solve", "local.cvb0", "local.scvb0", "data.shard", "allocations.own_priors"):
+    for room in ("steps.documents", "steps.documents", "steps.documents", "corpus.shard", "models.document_prior"):
         monkeypatch.setattr(f"topmix.{room}._core", core)
     shard, model, design = problem(core, posterior)
     found = topics_of(step, shard, model, core, monkeypatch)
@@ -66,8 +61,7 @@ def topics_of(step, shard, model, core, monkeypatch):
         kept.append(DocTopics(*arrays))
         return kept[-1]
 
-    for room in ("solve", "cvb0", "scvb0"):
-        monkeypatch.setattr(f"topmix.local.{room}.DocTopics", keeping)
+    monkeypatch.setattr("topmix.steps.documents.DocTopics", keeping)
     with use_threads(3):
         step(shard, model.tables(shard.cols), None, core.TopicScratch())
     docs = kept[0]
@@ -75,7 +69,7 @@ def topics_of(step, shard, model, core, monkeypatch):
 
 
 def test_every_draw_is_the_twins(core, monkeypatch):
-    for room in ("local.sample", "data.shard", "allocations.own_priors"):
+    for room in ("steps.documents", "corpus.shard", "models.document_prior"):
         monkeypatch.setattr(f"topmix.{room}._core", core)
     shard, model, design = problem(core)
     copies = shard.value.astype(np.int64)
@@ -95,13 +89,13 @@ def test_every_draw_is_the_twins(core, monkeypatch):
 
 def test_draws_have_the_distribution_of_the_documents_own_prior(core, monkeypatch):
     """By enumeration of the topics of three tokens."""
-    for room in ("local.sample", "data.shard", "allocations.own_priors"):
+    for room in ("steps.documents", "corpus.shard", "models.document_prior"):
         monkeypatch.setattr(f"topmix.{room}._core", core)
     rng, n = np.random.default_rng(0), 3
     own = np.array([[1.5, 0.2, 0.1], [0.1, 0.1, 2.0]])
     shard = Shard.of(Corpus.from_scipy(np.tile(np.array([[1, 1, 1]], np.float32), (400, 1))))
     e = rng.dirichlet(np.ones(3), n).T  # [V, K]
-    prior = CovariatePrior(np.log(own.T), "collapsed", 0.0, 1.0, np.full(3, 0.5))
+    prior = CovariatePrior(np.log(own.T), "collapsed", 0.0, 1.0, np.full(3, 0.5), np.zeros((0, 3, 2)))
     design = DesignRows(np.eye(2), np.tile(np.array([0, 1], np.int32), 200))
     tables = TopicModel(prior, TopicWords(np.full((1, 1), 1e-9), WordTotal.of(1e9 * e), "collapsed")).tables(shard.cols)
     shard = replace(shard, design=design)
@@ -222,7 +216,7 @@ def test_learning_climbs_to_the_top_of_the_likelihood():
     prior, reached = CovariatePrior.flat(K, P, "collapsed", 2.0, 1.0), []
     for _ in range(30):
         reached.append(likelihood(prior.coefficients, design, N))
-        prior = prior.relearn(prior.of(design).summarise(None, counted(N), lengths, 0.0), population)
+        prior = prior.relearn(prior.of(design).summarise(None, counted(N), lengths, 0.0), lengths, population)
     assert np.all(np.diff(reached) > -1e-6)
     assert reached[-1] - reached[5] < 0.5
     M = prior._split(prior.of(design).summarise(None, counted(N), lengths, 0.0))[0]
@@ -233,7 +227,7 @@ def test_learning_climbs_to_the_top_of_the_likelihood():
 
 
 def test_a_sample_of_many_documents_stands_for_all(monkeypatch):
-    monkeypatch.setattr("topmix.allocations.covariate_prior.MOST_ROWS", 1024)
+    monkeypatch.setattr("topmix.models.document_prior.MOST_ROWS", 1024)
     rng = np.random.default_rng(0)
     design, lengths = DesignRows.of(rng.normal(size=(5000, 2))), rng.integers(0, 50, 5000).astype(float)
     population = Population.of(design, lengths)
@@ -257,14 +251,14 @@ def test_rows_of_a_design_are_those_of_the_documents():
 def test_draws_have_the_spread_of_the_posterior(monkeypatch, together):
     """Of coefficients, where the counts of documents are known: that of a Gaussian about the mode."""
     if not together:
-        monkeypatch.setattr("topmix.allocations.covariate_prior.MOST_JOINT", 1)
+        monkeypatch.setattr("topmix.models.covariate_prior.MOST_JOINT", 1)
     _, model, design = problem(None, n_docs=200)
     rng = np.random.default_rng(4)
     N = np.array([rng.multinomial(60, rng.dirichlet(a)) for a in model.prior.rows(design.x)[design.row]], float)
     lengths, population = N.sum(axis=1), Population.of(design, N.sum(axis=1))
     docs, prior = counted(N), CovariatePrior.flat(K, P, "collapsed", 2.0, 1.0)
     for _ in range(30):
-        prior = prior.relearn(prior.of(design).summarise(None, docs, lengths, 0.0), population)
+        prior = prior.relearn(prior.of(design).summarise(None, docs, lengths, 0.0), lengths, population)
     mode, h, size = prior.coefficients, 1e-3, K * P
     steps = h * np.eye(size).reshape(size, K, P)
 

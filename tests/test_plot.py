@@ -14,9 +14,9 @@ from matplotlib import pyplot as plt
 import topmix
 from topmix import LDA, GaussianMixture, MultinomialMixture, plot
 from topmix.data import Corpus, sample_lda
-from topmix.fitted.names import relevant_words
 from topmix.priors import ByGroup
-from topmix.views.model import view_of
+from topmix.results.names import relevant_words
+from topmix.selection.views import view_of
 
 matplotlib.use("Agg")
 EFFECTS = {  # as `effects` of a model gives them
@@ -60,9 +60,7 @@ def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
         "topic_sizes": lambda **more: plot.topic_sizes(model, **more),
         "top_words": lambda **more: plot.top_words(model, 2, **more),
         "topic_map": lambda **more: plot.topic_map(model, **more),
-        "sparsity": lambda **more: plot.sparsity(model, corpus, **more),
         "ellipses": lambda **more: plot.ellipses(gaussian, X, **more),
-        "patch_covariances": lambda **more: plot.patch_covariances(gaussian, **more),
         "topic_tree": lambda **more: plot.topic_tree(model, **more),
         "sweep": lambda **more: plot.sweep(swept, **more),
         "topics_over_time": lambda **more: plot.topics_over_time(model.topics_over_time(corpus, days), **more),
@@ -70,7 +68,7 @@ def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
         "effects": lambda **more: plot.effects(EFFECTS, **more),
         "words_by": lambda **more: plot.words_by(by_half, 2, **more),
     }
-    assert calls.keys() == set(plot.__all__)
+    assert calls.keys() == set(topmix.plot.__all__)
     for draw in calls.values():
         ax = plt.figure().add_subplot()
         assert draw(ax=ax) is ax
@@ -166,26 +164,6 @@ def test_every_plot_of_topics_carries_their_ids(model, corpus, ax):
     assert sorted(int(text.get_text().split()[0]) for text in [*ax.texts, *ax.get_yticklabels()]) == list(range(6))
 
 
-def test_sparsity_marks_n_active_and_the_middle_of_the_documents(model, corpus, ax):
-    plot.sparsity(model, corpus, ax=ax, most=5)
-    held = -np.sort(-model.transform(corpus), axis=1)[:, :5]
-    held = held.cumsum(axis=1)
-    mean, mark = ax.lines
-    np.testing.assert_allclose(mean.get_ydata(), held.mean(axis=0))
-    assert mean.get_xdata().tolist() == [1, 2, 3, 4, 5]
-    assert list(mark.get_xdata()) == [4, 4]
-    band = ax.collections[0].get_paths()[0].vertices
-    assert band[:, 1].min() == pytest.approx(np.quantile(held, 0.1, axis=0).min())
-    assert band[:, 1].max() == pytest.approx(np.quantile(held, 0.9, axis=0).max())
-
-
-def test_sparsity_reaches_one_where_all_topics_are_counted(model, corpus, ax):
-    plot.sparsity(model, corpus, ax=ax)
-    held = ax.lines[0].get_ydata()
-    assert np.all(np.diff(held) >= 0)
-    assert held[-1] == pytest.approx(1)
-
-
 @pytest.mark.parametrize("n_std", [1.0, 2.0])
 @pytest.mark.parametrize("library", [topmix, sklearn.mixture])
 @pytest.mark.parametrize("kind", ["full", "diag", "spherical", "tied"])
@@ -233,36 +211,6 @@ def full_covariance(fitted, k):
         "diag": lambda: np.diag(C[k]),
         "spherical": lambda: C[k] * np.eye(D),
     }[kind]()
-
-
-def test_patches_are_in_rows_by_weight_with_the_largest_variance_first(ax):
-    rng = np.random.default_rng(0)
-    scale = np.array([[5.0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 5.0]])
-    z = np.repeat([0, 1], [100, 300])
-    X = rng.normal(size=(400, 6)) * scale[z] + 50.0 * z[:, None]
-    fitted = GaussianMixture(2, random_state=0, n_init=3).fit(X)
-    plot.patch_covariances(fitted, ax=ax, shape=(2, 3), n_clusters=2, n_directions=3)
-    grid = ax.images[0].get_array()
-    assert grid.shape == (2 * 3 + 1, 3 * 4 + 1)
-    labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels == [str(k) for k in np.argsort(-fitted.weights_)]
-    for row, pixel in enumerate([5, 0]):  # the heavy cluster varies most in the last pixel, the other in the first
-        patch = np.asarray(grid[row * 3 + 1 : row * 3 + 3, 1:4]).ravel()
-        assert patch.argmax() == pixel
-        assert (patch.min(), patch.max()) == (0, 1)
-    ax.clear()
-    plot.patch_covariances(fitted, ax=ax, shape=(3, 2), n_clusters=1, n_directions=99)
-    assert ax.images[0].get_array().shape == (3 + 2, 6 * 3 + 1)
-
-
-def test_patches_show_the_direction_of_most_variance(ax):
-    stripe = np.tile([1.0, -1.0, 1.0], 3)
-    X = np.random.default_rng(0).normal(size=(500, 1)) * stripe + 0.01 * np.random.default_rng(1).normal(size=(500, 9))
-    plot.patch_covariances(GaussianMixture(1, random_state=0).fit(X), ax=ax)
-    first = ax.images[0].get_array()[1:4, 1:4]
-    np.testing.assert_allclose(np.corrcoef(np.ravel(first), stripe)[0, 1], 1, atol=1e-3)
-    with pytest.raises(ValueError, match="9 features"):
-        plot.patch_covariances(GaussianMixture(1, random_state=0).fit(X), ax=ax, shape=(2, 4))
 
 
 def test_the_tree_shows_every_topic_with_its_name(model, ax):

@@ -13,9 +13,9 @@ from sklearn.exceptions import NotFittedError
 import topmix
 from topmix import HDP, LDA, GibbsLDA
 from topmix.data import Vectorizer, from_texts
-from topmix.fitted import predictor as predictors
 from topmix.inference import Variational
-from topmix.stats.sparse_counts import SparseCounts
+from topmix.models.sparse_counts import SparseCounts
+from topmix.results import predictor as predictors
 
 SUBJECTS = ["cat dog bone leash paw vet", "star planet orbit moon comet telescope", "bread flour yeast oven salt dough"]
 K = 12
@@ -173,11 +173,11 @@ def test_a_vectorizer_keeps_its_counter_until_its_words_or_settings_change(lda):
     vectorizer = Vectorizer.of(lda)
     first = vectorizer.transform(["cat dog unheard"])
     assert vectorizer.n_unknown_ == 1
-    counter = vectorizer._known.counter
+    counter = vectorizer._known[-1]
     again = vectorizer.transform(["cat dog unheard"])
     np.testing.assert_array_equal(again.to_scipy().toarray(), first.to_scipy().toarray())
     assert vectorizer.n_unknown_ == 1
-    assert vectorizer._known.counter is counter
+    assert vectorizer._known[-1] is counter
     vectorizer.set_params(stop_words=["cat"])
     vectorizer.stop_words_ = ["cat"]
     assert vectorizer.transform(["cat dog"]).n_tokens == 1

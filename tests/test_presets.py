@@ -40,10 +40,50 @@ def test_a_preset_of_topics_fits(sample, name):
     assert fitted.n_iter_ == 2  # no tolerance ends it
 
 
+OBJECTIVES = {"sparse_gmm": "vb", "esvi_gmm": "vb", "gsdmm": "vb"}
+MIXTURES = {
+    "sparse_gmm": lambda: presets.sparse_gmm(4, 2, batch_size=50),
+    "sparse_gmm, dense": lambda: presets.sparse_gmm(4, None, batch_size=50),
+    "esvi_gmm": lambda: presets.esvi_gmm(4, n_features=3),
+    "esvi_gmm, prior": lambda: presets.esvi_gmm(4, 2, n_features=3, nu0=5.0, W0=0.5),
+}
+
+
 @pytest.mark.parametrize("make", [presets.sparse_gmm, presets.esvi_gmm])
 def test_a_preset_of_mixtures_fits(make):
     X = np.random.default_rng(0).normal(size=(200, 3))
     assert make(4, 2).set_params(**SMALL).fit(X).means_.shape == (4, 3)
+
+
+def test_presets_of_mixtures_climb_what_the_papers_climb():
+    made = {name: getattr(presets, name) for name in presets.__all__}
+    mixtures = {name: make for name, make in made.items() if make.__annotations__["return"].endswith("Mixture")}
+    assert {name: make(4).objective for name, make in mixtures.items()} == OBJECTIVES
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_a_preset_of_mixtures_has_a_bound_that_never_falls(name):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)) * np.array([0.3, 1.0, 3.0, 9.0])[rng.integers(4, size=400)][:, None]
+    model = MIXTURES[name]().set_params(max_iter=30, random_state=0, n_jobs=1)
+    if name.startswith("esvi"):
+        model.set_params(learner="batch")  # workers see what others have done to clusters when these come by
+    bound = np.array([record.objective for record in model.fit(X).history_])
+    assert np.all(np.diff(bound) > -1e-9 * np.abs(bound[1:]))
+    assert bound[-1] > bound[0]
+
+
+def test_esvi_gmm_has_the_priors_of_the_paper():
+    """Zhang et al. (2019), Appendix E: the first is tuned for each data set."""
+    model = presets.esvi_gmm(256, n_features=2, nu0=300_000, W0=0.1)
+    assert (model.weight_concentration_prior, model.mean_precision_prior) == (5.0, 1.0)
+    assert (model.degrees_of_freedom_prior, model.init_params) == (300_000, "k-means++")
+    np.testing.assert_array_equal(model.mean_prior, np.zeros(2))
+    np.testing.assert_array_equal(model.covariance_prior, 10.0 * np.eye(2))
+    fitted = presets.esvi_gmm(2, n_features=2, nu0=300_000, W0=0.1).set_params(**SMALL).fit(np.eye(2)[[0, 1] * 9])
+    np.testing.assert_allclose(fitted.covariances_, np.broadcast_to(10.0 / 300_000 * np.eye(2), (2, 2, 2)), atol=1e-4)
+    with pytest.raises(ValueError, match="give n_features too"):
+        presets.esvi_gmm(4, W0=0.1)
 
 
 def test_sparse_lda_is_the_algorithm_of_the_paper():
@@ -72,7 +112,7 @@ def test_gibbs_is_the_plain_exact_chain():
 
 def test_word_refine_has_neither_exchanges_nor_smoothing(monkeypatch):
     """Without them an exchange is never tried, and the first pass is Word under the counts as they are."""
-    import topmix.api.combinatorial as module
+    import topmix.learn.tokens as module
 
     x = sample_lda(100, 60, 4, doc_length=40, random_state=1)
     called = []

@@ -7,17 +7,15 @@ import re
 import sys
 import types
 
-import numpy as np
 import pytest
 from rich.console import Console
 
 from topmix import LDA, MultinomialMixture
 from topmix.data import sample_lda
-from topmix.fitting import progress
-from topmix.fitting.history import Record
-from topmix.fitting.progress import FitProgress, LateProgress, describe, in_short
-from topmix.model_selection.measure import Fit
-from topmix.model_selection.progress import SweepProgress
+from topmix.learn import progress
+from topmix.learn.history import Record
+from topmix.learn.progress import FitProgress, describe, in_short
+from topmix.selection.runs import SweepProgress
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +92,8 @@ def test_a_notebook_keeps_one_bar_that_is_full_at_the_end(corpus, shown, capfd):
 def test_a_sweep_in_a_notebook_has_one_bar_too(shown, capfd):
     with SweepProgress([2, 5], 1, verbose=1, console=Console(force_jupyter=True)) as progress:
         for K in (2, 5):
-            progress.begin(LDA(K), K, 0)
-            progress.end(Fit(K, 0, -3.0, 0.1, 0.5, 0.2, np.zeros(1)))
+            progress.begin(LDA(K), f"{K} topics, seed 0")
+            progress.ended(K, f"{K} topics, seed 0", "score -3.0", 0.2)
     assert len(shown) == 1
     assert "5 topics, seed 0  2/2 fits" in shown[0]["text/plain"]
     assert capfd.readouterr() == ("", "")
@@ -125,18 +123,16 @@ def test_numbers_in_short():
 
 
 @pytest.mark.parametrize("kind", ["terminal", "elsewhere"])
-def test_a_long_fit_shows_itself_where_somebody_looks(corpus, monkeypatch, kind):
+def test_a_long_fit_shows_itself_where_somebody_looks(corpus, kind):
     seen = io.StringIO()
     console = Console(file=seen, force_terminal=kind == "terminal", width=100)
-    late = LateProgress(5, corpus.n_tokens, "LDA", console)
+    late = FitProgress(5, corpus.n_tokens, title="LDA", lines=False, after=2.5, console=console)
     assert late.is_seen == (kind == "terminal")
-    monkeypatch.setattr(progress, "LATE", 2.5)
     with late:
         for n in range(1, 5):
-            if late.is_seen:
-                late(Record(n, float(n), -1.0, 3), None)
+            late(Record(n, float(n), -1.0, 3), None)
+            assert (seen.getvalue() != "") == (late.is_seen and n > 2)
     assert ("4/4" in seen.getvalue()) == late.is_seen  # the first passes are counted too
-    assert (late.display is not None) == late.is_seen
 
 
 def test_fits_are_silent_by_default_where_nobody_looks(corpus, capsys, monkeypatch):

@@ -16,11 +16,12 @@ from typer.testing import CliRunner
 
 from tools.find_chromium import find_chromium
 from topmix import LDA, MultinomialMixture
-from topmix.cli import app
+from topmix.apps.command import app
 from topmix.data import from_texts, sample_lda
-from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.report import write_report
-from topmix.views.model import view_of
+from topmix.results.measures import hellinger
+from topmix.results.topic_map import plane_positions
+from topmix.selection.views import view_of
 
 EVIL = '</script><script>document.title="owned"</script><img src=x onerror=alert(1)> {{script}} & \u2028 \' "'
 SUBJECTS = {

@@ -1,11 +1,11 @@
-"""Random streams: published answers, the Python twin, and independence of threads."""
+"""Random streams: published answers, and the Python twin. cpp/tests/rng.cpp has what is made of the words."""
 
 from itertools import islice
 
 import numpy as np
 import pytest
 
-from topmix.reference import rng as reference
+from tests.twins import rng as reference
 
 # From Random123's kat_vectors, philox4x32 10 rounds: counter, key, answer.
 KNOWN = [
@@ -20,10 +20,8 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("counter", "key", "answer"), KNOWN)
-def test_philox_gives_the_published_answers(core, counter, key, answer):
-    out = np.empty(4, np.uint32)
-    core.philox4x32(np.array(counter, np.uint32), np.array(key, np.uint32), out)
-    assert out.tolist() == answer == reference.philox4x32(counter, key)
+def test_philox_gives_the_published_answers(counter, key, answer):
+    assert reference.philox4x32(counter, key) == answer
 
 
 def test_streams_equal_the_twin(core):
@@ -34,51 +32,10 @@ def test_streams_equal_the_twin(core):
         assert out[n].tolist() == list(islice(reference.words(seed, pass_, row + n), 11))
 
 
-def test_uniform_and_below_equal_the_twin(core):
-    u, b = np.empty((2, 9)), np.empty((2, 9), np.uint32)
-    core.random_uniform(1, 2, 3, u)
-    core.random_below(1, 2, 3, 3_000_000_000, b)  # more than half of 2^32: about 3 in 10 draws are rejected
-    for n in range(2):
-        stream = reference.words(1, 2, 3 + n)
-        assert u[n].tolist() == [reference.uniform(stream) for _ in range(9)]
-        stream = reference.words(1, 2, 3 + n)
-        assert b[n].tolist() == [reference.below(stream, 3_000_000_000) for _ in range(9)]
-
-
-def test_same_bits_for_any_thread_count(core):
-    draws = [np.empty((10_003, 5)) for _ in range(3)]
-    for out, threads in zip(draws, (1, 2, 7)):
-        core.random_uniform(42, 1, 0, out, threads)
-    np.testing.assert_array_equal(draws[1], draws[0])
-    np.testing.assert_array_equal(draws[2], draws[0])
-
-
-def test_streams_of_other_seeds_passes_and_rows_differ(core):
-    def first(seed, pass_, row):
-        out = np.empty((1, 4), np.uint32)
-        core.random_words(seed, pass_, row, out)
-        return tuple(out[0])
-
-    assert len({first(s, p, r) for s in (0, 1, 2**32) for p in (0, 1) for r in (0, 1, 2**32)}) == 18
-
-
-def test_uniform_fills_the_unit_interval_evenly(core):
-    u = np.empty((1000, 100))
-    core.random_uniform(0, 0, 0, u)
-    assert u.min() >= 0
-    assert u.max() < 1
-    counts = np.bincount((u.ravel() * 100).astype(int), minlength=100)
-    assert np.abs(counts - 1000).max() < 6 * np.sqrt(1000)  # six standard deviations
-
-
-def test_below_is_unbiased_where_a_modulus_would_not_be(core):
-    n = 3 * 2**30  # word % n would fall below 2^30 half of the time instead of a third
-    b = np.empty((1000, 30), np.uint32)
-    core.random_below(0, 0, 0, n, b)
-    assert b.max() < n
-    assert np.mean(b < 2**30) == pytest.approx(1 / 3, abs=0.02)
-
-
-def test_below_zero_is_an_error(core):
-    with pytest.raises(ValueError, match="at least 1"):
-        core.random_below(0, 0, 0, 0, np.empty((1, 1), np.uint32))
+def test_the_twin_draws_what_the_native_streams_draw():
+    """The numbers of cpp/tests/rng.cpp."""
+    stream = reference.words(1, 2, 3)
+    assert [reference.uniform(stream) for _ in range(3)] == [0.5499156902354773, 0.669350557604734, 0.9587206580240385]
+    stream = reference.words(1, 2, 3)
+    found = [reference.below(stream, 3_000_000_000) for _ in range(6)]  # about 3 in 10 draws are rejected
+    assert found == [1649747070, 2008051672, 1415091247, 2876161973, 638536940, 1693839685]

@@ -9,11 +9,11 @@ import pytest
 from scipy.special import softmax
 from sklearn.metrics import normalized_mutual_info_score
 
+from tests.twins import row_clusters as reference
 from topmix import MultinomialMixture
+from topmix.corpus.shard import Shard
 from topmix.data import Corpus
-from topmix.data.shard import Shard
-from topmix.likelihoods import categorical_start
-from topmix.reference import row_clusters as reference
+from topmix.models import categorical
 
 K = 5
 
@@ -82,7 +82,7 @@ def test_samples_follow_the_posterior(core):
     shard, labellings = Shard.of(Corpus.from_scipy(X)), list(itertools.product(range(2), repeat=3))
 
     def log_joint(z):
-        chains = categorical_start.Chains(shard, 2, eta[0], eta.sum(), a, 0)
+        chains = categorical.Chains(shard, 2, eta[0], eta.sum(), a, 0)
         return chains.log_probability(X.T @ np.eye(2)[list(z)], np.bincount(z, minlength=2))
 
     want, found = softmax([log_joint(z) for z in labellings]), np.zeros(8)

@@ -5,17 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.document_prior import DocumentPrior
+from tests.twins import gibbs as reference
+from topmix.base.threads import use_threads
+from topmix.corpus.shard import Shard
 from topmix.data import Corpus
-from topmix.data.shard import Shard
-from topmix.likelihoods.topic_words import TopicWords
-from topmix.local.sample import sample
-from topmix.models.document_options import Sampling
-from topmix.models.topics import TopicModel
-from topmix.numerics.threads import use_threads
-from topmix.reference import gibbs as reference
-from topmix.stats import WordTotal
+from topmix.models.document_prior import DocTopics, DocumentPrior
+from topmix.models.topic_words import TopicWords
+from topmix.models.topics import Sampling, TopicModel
+from topmix.models.words import WordTotal
+from topmix.steps.documents import sample
 
 SAMPLING = Sampling(concentration=2.0, sweep=3, seed=11)
 NUMBER = 5
@@ -48,8 +46,8 @@ def weights(model):
 @pytest.mark.parametrize("extra", [0, 4])
 @pytest.mark.parametrize("K", [2, 37, 150])
 def test_every_draw_is_the_twins(core, monkeypatch, K, extra):
-    monkeypatch.setattr("topmix.local.sample._core", core)
-    monkeypatch.setattr("topmix.data.shard._core", core)
+    monkeypatch.setattr("topmix.steps.documents._core", core)
+    monkeypatch.setattr("topmix.corpus.shard._core", core)
     shard, model, words, doc, z = problem(K, extra=extra)
     e, norm = weights(model)
     alpha = model.prior.alpha * (SAMPLING.concentration / model.prior.alpha.sum())
@@ -65,8 +63,8 @@ def test_every_draw_is_the_twins(core, monkeypatch, K, extra):
 
 @pytest.mark.parametrize("K", [3, 150])
 def test_first_draws_follow_the_documents_topics(core, monkeypatch, K):
-    monkeypatch.setattr("topmix.local.sample._core", core)
-    monkeypatch.setattr("topmix.data.shard._core", core)
+    monkeypatch.setattr("topmix.steps.documents._core", core)
+    monkeypatch.setattr("topmix.corpus.shard._core", core)
     shard, model, words, doc, _ = problem(K, extra=2)
     rng = np.random.default_rng(2)
     given = [{int(k): float(rng.uniform(1, 5)) for k in np.sort(rng.choice(K, 2, replace=False))} for _ in range(23)]

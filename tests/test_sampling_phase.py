@@ -4,20 +4,19 @@ import numpy as np
 import pytest
 
 from topmix import HDP, LDA
-from topmix.allocations.doc_topics import DocTopics, places
-from topmix.allocations.document_prior import DocumentPrior
-from topmix.chains.exchange import exchanged
-from topmix.chains.gibbs import Chain
 from topmix.data import Corpus, sample_lda
-from topmix.fitting import sampling
-from topmix.fitting.history import LEARNING, POLISHING, SAMPLING, Record
-from topmix.fitting.loop import Stopping
-from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES, SamplingPlan
 from topmix.inference import Collapsed
+from topmix.learn import sampling
+from topmix.learn.chains import Chain
+from topmix.learn.history import LEARNING, POLISHING, SAMPLING, Record
+from topmix.learn.problem import Stopping
+from topmix.learn.sampling import FIRST_PASSES, LAST_PASSES, SamplingPlan
+from topmix.learn.tokens import exchanged
 from topmix.learners import Memoized, Stochastic
-from topmix.likelihoods.topic_words import TopicWords
 from topmix.metrics import topic_recovery_error
-from topmix.stats import WordTotal
+from topmix.models.document_prior import DocTopics, DocumentPrior, places
+from topmix.models.topic_words import TopicWords
+from topmix.models.words import WordTotal
 
 from .conformance.remote import Remote
 

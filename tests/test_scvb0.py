@@ -6,22 +6,20 @@ import numpy as np
 import pytest
 from sklearn.utils import check_random_state
 
+from tests.twins.scvb0 import scvb0_step as reference_step
 from topmix import LDA, _core
-from topmix.allocations.document_prior import DocumentPrior
+from topmix.corpus.shard import Shard, at_random
 from topmix.data import Corpus, sample_lda
-from topmix.data.shard import Shard, at_random
-from topmix.engines import Serial
+from topmix.engines.local import Serial
 from topmix.inference import SCVB0
+from topmix.learn.learners import blend, tokens
 from topmix.learners import State, Stochastic
-from topmix.learners.stochastic import blend, tokens
-from topmix.likelihoods.topic_words import TopicWords
-from topmix.local.scvb0 import SCVB0Step
-from topmix.local.topics import Visit
 from topmix.metrics import topic_recovery_error
-from topmix.models.document_options import DocumentOptions
-from topmix.models.topics import TopicModel
-from topmix.reference.scvb0 import scvb0_step as reference_step
-from topmix.stats import WordStats, WordTotal
+from topmix.models.document_prior import DocumentPrior
+from topmix.models.topic_words import TopicWords
+from topmix.models.topics import DocumentOptions, TopicModel
+from topmix.models.words import WordStats, WordTotal
+from topmix.steps.documents import SCVB0Step, Visit
 
 from .topic_data import native_shard
 

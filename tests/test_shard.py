@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from topmix.corpus.shard import Shard, Shards, at_random, in_order
 from topmix.data import Corpus
-from topmix.data.shard import Shard, Shards, at_random, in_order
 
 
 @pytest.fixture

@@ -108,12 +108,12 @@ class GaussianMixture(topmix.GaussianMixture):
         self.weights_init, self.means_init, self.precisions_init = weights_init, means_init, precisions_init
         self.warm_start, self.verbose, self.verbose_interval = warm_start, verbose, verbose_interval
 
-    def _first(self, *args):
+    def _start(self, *args):
         given = {"weights": self.weights_init, "means": self.means_init, "precisions": self.precisions_init}
         given, before = {name: value for name, value in given.items() if value is not None}, self.init_params
         try:
             self.init_params = given or before
-            return super()._first(*args)
+            return super()._start(*args)
         finally:
             self.init_params = before
 

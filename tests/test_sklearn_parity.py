@@ -9,9 +9,9 @@ import pytest
 from sklearn.decomposition import LatentDirichletAllocation
 
 from topmix import LDA
+from topmix.base import dirichlet
 from topmix.data import sample_lda
 from topmix.inference import Collapsed, Variational
-from topmix.numerics import dirichlet
 
 SEED, K = 7, 8
 

@@ -8,7 +8,7 @@ import pytest
 HEAVY = ("sklearn", "scipy", "pandas", "polars", "pyarrow", "matplotlib", "ray", "grpc", "cupy", "starlette", "uvicorn")
 HELP = """
 import contextlib, io
-from topmix.cli import main
+from topmix.apps.command import main
 with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
     main()
 """
@@ -40,7 +40,7 @@ def test_starting_loads_little(code, arguments, forbidden, most):
 def test_a_short_command_leaves_out_what_scikit_learn_imports_for_others():
     """test_cli.py has the demo."""
     after = {*modules_after(HELP, "topics", "--help")}
-    assert "topmix.api.lda" in after
+    assert "topmix.estimators.lda" in after
     assert not after & {"scipy.stats._stats_py", "scipy.optimize", "pandas.core.api", "sklearn.metrics"}
     assert len(after) < 1400
 
@@ -48,8 +48,8 @@ def test_a_short_command_leaves_out_what_scikit_learn_imports_for_others():
 def test_a_module_that_waits_is_whole_when_it_is_used():
     code = """
 import sys
-from topmix.cli import unused_modules_deferred
-with unused_modules_deferred():
+from topmix.apps.command import Deferring
+with Deferring():
     import pandas, scipy.stats
 assert "pandas.core.api" not in sys.modules
 from scipy.stats import rankdata

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from topmix import LDA
-from topmix.api import variational as topic_stream
 from topmix.data import sample_lda
+from topmix.estimators import variational as topic_stream
 from topmix.inference import SCVB0, Collapsed
 from topmix.learners import Stochastic
 from topmix.metrics import completion_score

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from topmix.allocations.document_prior import DocumentPrior
-from topmix.numerics.threads import use_threads
-from topmix.stats import Additive, MixtureStats, PseudoCounts, WordStats, WordTotal
+from topmix.base.threads import use_threads
+from topmix.models.document_prior import DocumentPrior
+from topmix.models.statistics import Additive, MixtureStats, PseudoCounts
+from topmix.models.words import WordStats, WordTotal
 
 V, K = 150, 11
 
@@ -51,11 +52,10 @@ class Nest(Additive):
 
 def test_nested_statistics_add_subtract_and_scale():
     one, two = Nest(Pair(np.array([1.0, 2.0]), 3.0), 4.0), Nest(Pair(np.array([10.0, 20.0]), 30.0), 40.0)
-    for got, want in [(one + two, [11, 22, 33, 44]), (two - one, [9, 18, 27, 36]), (0.5 * two, [5, 10, 15, 20]),
-                      (two * 2, [20, 40, 60, 80]), (one.copy().add(two, -0.1), [0, 0, 0, 0])]:  # fmt: skip
+    for got, want in [(one.copy().add(two), [11, 22, 33, 44]), (two.copy().scale(0.5), [5, 10, 15, 20]),
+                      (one.copy().add(two, -0.1), [0, 0, 0, 0])]:  # fmt: skip
         np.testing.assert_allclose([*got.a.x, got.a.y, got.b], want)
-    np.testing.assert_array_equal([*one.a.x, one.a.y, one.b], [1, 2, 3, 4])  # operators leave their arguments alone
-    np.testing.assert_array_equal([*two.a.x, two.a.y, two.b], [10, 20, 30, 40])
+    np.testing.assert_array_equal([*one.a.x, one.a.y, one.b], [1, 2, 3, 4])  # copies leave the statistics alone
     kept = one
     kept += two
     kept -= two

@@ -17,13 +17,11 @@ import pytest
 
 import topmix
 from topmix import HDP, LDA, MultinomialMixture, Stream
+from topmix.base.fields import ModelFileError, write_file
 from topmix.data import Corpus, Vectorizer, sample_lda
-from topmix.files.reader import ModelFileError
-from topmix.files.store import write_file
 from topmix.learners import Stochastic
+from topmix.selection.stream_folder import STATE, Lexicon, bounded
 from topmix.streaming import InUseError
-from topmix.streaming.folder import STATE
-from topmix.streaming.words import Words, bounded
 
 WORDS, SIZE = 60, 40
 NAMES = [f"w{v}" for v in range(WORDS)]
@@ -181,7 +179,7 @@ def test_a_crash_while_the_folder_is_written_leaves_the_stream_before(batches, t
     stream = learned(batches[:3], path=tmp_path / "s")
     before = state(stream)
     with monkeypatch.context() as broken:
-        broken.setattr("topmix.streaming.folder.write_file", lambda *_: 1 / 0)
+        broken.setattr("topmix.selection.stream_folder.write_file", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             stream.learn(batches[3], id=3)
     assert state(stream) == before
@@ -342,8 +340,8 @@ def test_a_kill_in_the_first_batch_leaves_a_folder_to_begin_in(batches, tmp_path
             done.append(write_file(*arguments, **more))
 
         with monkeypatch.context() as broken:
-            broken.setattr("topmix.streaming.folder.write_file", some)
-            broken.setattr("topmix.api.files.write_file", some)
+            broken.setattr("topmix.selection.stream_folder.write_file", some)
+            broken.setattr("topmix.estimators.files.write_file", some)
             with pytest.raises(KeyboardInterrupt):
                 learned(batches[:1], path=tmp_path / f"s{writes}")
         assert learned([], path=tmp_path / f"s{writes}").n_batches == 0
@@ -436,7 +434,7 @@ def test_what_makes_no_sense_is_refused(batches, tmp_path):
 
 
 def test_one_value_per_word_cannot_lose_words(batches):
-    words = Words(["a", "b"], np.array([1.0, 2.0]))
+    words = Lexicon(["a", "b"], np.array([1.0, 2.0]))
     assert words.unknown(Corpus.from_scipy(np.ones((1, 2)), vocabulary=["a", "c"])) == 0.5
     stream = Stream(lda(topic_word_prior=np.full(30, 0.1)), admit=1, max_words=30)
     first = batches[0].in_words(NAMES[:30]).corpus

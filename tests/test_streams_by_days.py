@@ -10,10 +10,11 @@ import pytest
 
 from tests.hostile import forged
 from topmix import LDA, Stream
+from topmix.base.fields import ModelFileError
 from topmix.data import Corpus, sample_lda
-from topmix.files.reader import ModelFileError
 from topmix.learners import Stochastic
-from topmix.streaming.age import Age, day_number
+from topmix.selection.stream import day_number
+from topmix.selection.stream_folder import Age
 
 WORDS, SIZE, DAYS = 60, 40, 16
 NAMES = [f"w{v}" for v in range(WORDS)]

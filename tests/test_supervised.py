@@ -12,15 +12,14 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import topmix
+from tests.twins.topics import Options, Responses, topics_step
 from topmix import LDA, LabelledLDA, SupervisedLDA
-from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.document_prior import DocumentPrior
-from topmix.allocations.response_prior import RIDGE, Responded, ResponsePrior
-from topmix.api.supervised import WEIGHTS
-from topmix.data.design_rows import DesignRows
-from topmix.data.shard import Shard
+from topmix.corpus.design import DesignRows
+from topmix.corpus.shard import Shard
+from topmix.estimators.supervised import WEIGHTS
 from topmix.inference import Collapsed, Variational
-from topmix.reference.topics import Options, Responses, topics_step
+from topmix.models.document_prior import DocTopics, DocumentPrior
+from topmix.models.response_prior import RIDGE, Responded, ResponsePrior
 
 from .pairs import pairs
 from .test_topics_step import make_table
@@ -366,7 +365,7 @@ def test_what_responses_have_not_is_said(fitted):
     ]:
         with pytest.raises(ValueError, match=error):
             clone(fitted).set_params(**settings).fit(X[TRAIN], y)
-    with pytest.raises(ValueError, match="no metadata"):
+    with pytest.raises(TypeError, match="metadata"):
         clone(fitted).fit(X[TRAIN], y, metadata={"a": y})
     with pytest.raises(ValueError, match="compares with responses"):
         fitted.score(X[TEST])

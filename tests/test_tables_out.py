@@ -1,5 +1,9 @@
 """Tables out: topics, documents and words as DataFrames of the user's kind; main topics; names."""
 
+import sys
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +11,8 @@ import pytest
 
 import topmix
 from topmix import LDA, CombinatorialLDA, GibbsLDA
-from topmix.fitted.names import distinct, same_form
+from topmix.results.names import distinct, same_form
+from topmix.results.view import frame
 
 SEA = ["boat", "sail", "sea", "harbour", "wind", "ship", "mast"]
 CHESS = ["chess", "rook", "queen", "king", "board", "pawn", "mate"]
@@ -107,6 +112,16 @@ def test_tables_are_of_the_users_kind():
     assert isinstance(polars.word_info("boat"), pd.DataFrame)
     assert isinstance(polars.transform(TEXTS), pd.DataFrame)
     assert polars.predict(TEXTS).shape == (40,)
+
+
+def test_a_plain_install_makes_tables(model, monkeypatch):
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert any(name.startswith("pandas") for name in project["dependencies"])
+    assert "tables" not in project["optional-dependencies"]
+    monkeypatch.setitem(sys.modules, "polars", None)
+    assert isinstance(model.topic_info(), pd.DataFrame)
+    with pytest.raises(ImportError, match="polars"):
+        frame({"topic": [0]}, "polars")
 
 
 def test_names_are_edited_and_saved(tmp_path):

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 import topmix
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture
 from topmix.data import Vectorizer, from_texts
-from topmix.read import read
+from topmix.io.documents import read
 
 SEA = ["boat", "sail", "sea", "harbour", "wind", "ship", "mast"]
 CHESS = ["chess", "rook", "queen", "king", "board", "pawn", "mate"]
@@ -130,7 +130,7 @@ def test_count_columns_equal_the_matrix(kind, monkeypatch):
     wanted = lda().fit_transform(COUNTS)
     X = {"polars": pl.from_pandas(frame), "arrow": pa.Table.from_pandas(frame), "array blocks": COUNTS}.get(kind, frame)
     if "blocks" in kind:
-        for module in (topmix.read.documents, topmix.read.rows, topmix.data.tabular):
+        for module in (topmix.io.documents, topmix.io.rows, topmix.io.libraries):
             monkeypatch.setattr(module, "BLOCK_CELLS", 40)
     model = lda().fit(X)
     np.testing.assert_array_equal(model.transform(X), wanted)
@@ -241,8 +241,8 @@ def test_the_vectorizer_is_a_transformer_of_scikit_learn():
     words = ["a", "b"]
     vectorizer = clone(Vectorizer(stop_words=words, ngram_range=(1, 2)))
     assert vectorizer.get_params()["stop_words"] == words
-    assert repr(vectorizer) == "Vectorizer(stop_words=['a', 'b'], ngram_range=(1, 2))"
-    with pytest.raises(ValueError, match="no parameter 'colour'"):
+    assert repr(vectorizer) == "Vectorizer(ngram_range=(1, 2), stop_words=['a', 'b'])"
+    with pytest.raises(ValueError, match="Invalid parameter 'colour'"):
         vectorizer.set_params(colour=1)
     with pytest.raises(ValueError, match="min_df"):
         vectorizer.set_params(min_df=0)
@@ -342,9 +342,9 @@ def test_texts_that_are_read_in_parts_have_the_same_topics(kind, monkeypatch):
         ]  # fmt: skip
 
     whole = answers()
-    monkeypatch.setattr("topmix.data.documents.BLOCK_TEXTS", 7)
-    monkeypatch.setattr("topmix.data.documents.RUN_TEXTS", 7)
-    monkeypatch.setattr("topmix.read.documents.PART_CHARS", 1000)
+    monkeypatch.setattr("topmix.corpus.documents.BLOCK_TEXTS", 7)
+    monkeypatch.setattr("topmix.corpus.documents.RUN_TEXTS", 7)
+    monkeypatch.setattr("topmix.io.documents.PART_CHARS", 1000)
     parts = []
     counted = Vectorizer._count
     monkeypatch.setattr(Vectorizer, "_count", lambda self, *given: parts.append(1) or counted(self, *given))
@@ -370,7 +370,7 @@ def test_counts_that_become_many_are_learned_from_a_temporary_file(source, tmp_p
         anndata.AnnData(counts.to_scipy().astype(np.float32)).write_h5ad(X)
     kept = lda().fit(X)
     seen = []
-    monkeypatch.setattr("topmix.read.documents.MOST_ENTRIES", 50)
+    monkeypatch.setattr("topmix.io.documents.MOST_ENTRIES", 50)
     look = lda(callbacks=[lambda *_: seen.append(len(list(made.iterdir())))]).fit(X)
     assert set(seen) == {1}
     np.testing.assert_array_equal(look.components_, kept.components_)
@@ -379,7 +379,7 @@ def test_counts_that_become_many_are_learned_from_a_temporary_file(source, tmp_p
 
 
 def test_a_cluster_and_a_gpu_get_counts_in_memory(monkeypatch):
-    monkeypatch.setattr("topmix.read.documents.MOST_ENTRIES", 50)
+    monkeypatch.setattr("topmix.io.documents.MOST_ENTRIES", 50)
     for engine, is_mapped in (("threads", True), ("serial", True), ("ray", False), ("cuda", False)):
         model = lda(engine=engine)
         corpus, _ = read(TEXTS, engine=model._engine())
@@ -389,9 +389,9 @@ def test_a_cluster_and_a_gpu_get_counts_in_memory(monkeypatch):
 @pytest.mark.parametrize(
     ("X", "way"),
     [
-        (TEXTS, ["read/documents.py", "data/documents.py", "read/rows.py"]),
-        (COUNTS, ["read/documents.py", "read/rows.py"]),
-        (sp.csr_array(COUNTS), ["read/documents.py", "read/rows.py", "data/matrices.py"]),
+        (TEXTS, ["io/documents.py", "corpus/documents.py", "io/rows.py"]),
+        (COUNTS, ["io/documents.py", "io/rows.py"]),
+        (sp.csr_array(COUNTS), ["io/documents.py", "io/rows.py", "corpus/counts.py"]),
     ],
     ids=["texts", "array", "matrix"],
 )
@@ -415,4 +415,4 @@ def test_the_way_of_data_is_short_and_never_goes_back(X, way):
         lda().fit(X)
     finally:
         sys.setprofile(None)
-    assert met == ["api/sklearn_callbacks.py", "api/variational.py", *way]
+    assert met == ["estimators/variational.py", *way]

@@ -11,10 +11,9 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from topmix import LDA, GaussianMixture, GibbsLDA
+from topmix.base.threads import MOST_THREADS, count_of_threads, one_thread, threads, use_threads
 from topmix.models.mixture import Mixture
 from topmix.models.topics import TopicModel
-from topmix.numerics.blas import one_thread
-from topmix.numerics.threads import MOST_THREADS, count_of_threads, threads, use_threads
 
 
 def test_kernels_use_all_cores_unless_a_block_says_otherwise():

@@ -7,18 +7,15 @@ import numpy as np
 import pytest
 from scipy.special import digamma, gammaln, logsumexp, xlogy
 
-from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.document_prior import DocumentPrior
+from tests.twins.topics import Options
 from topmix.data import Corpus
-from topmix.engines import Serial
+from topmix.engines.local import Serial
 from topmix.learners import Batch, Memoized, State
-from topmix.likelihoods.topic_words import TopicWords
-from topmix.local.topics import TopicStep
+from topmix.models.document_prior import DocTopics, DocumentPrior
+from topmix.models.topic_words import TopicWords
 from topmix.models.topics import TopicModel
-from topmix.reference.topics import (
-    Options,
-)
-from topmix.stats import WordTotal
+from topmix.models.words import WordTotal
+from topmix.steps.documents import TopicStep
 
 from .topic_data import POSTERIORS, dense_docs, document_options, make_corpus
 

@@ -10,7 +10,7 @@ from topmix.data import sample_lda
 from topmix.inference import Collapsed
 from topmix.learners import Memoized
 from topmix.metrics import empty_topics, topic_recovery_error
-from topmix.models.topic_start import OWN_AGAIN, PSEUDO_TOKENS, STARTS, blended, restarted
+from topmix.models.topics import OWN_AGAIN, PSEUDO_TOKENS, STARTS, blended, restarted
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_a_second_start_saves_topics_that_the_first_pass_left_empty(corpus, monk
         return len(empty_topics(lda.model_.words.total.totals))
 
     with_second_start = empty()
-    monkeypatch.setattr("topmix.api.variational.RESTARTED", ())
+    monkeypatch.setattr("topmix.estimators.variational.RESTARTED", ())
     assert with_second_start < empty()
 
 
@@ -65,7 +65,7 @@ def test_given_topics_do_not_start_again(corpus, monkeypatch):
     def second_starts(monkeypatch, **how):
         """How often topics are looked at after the first pass."""
         seen = []
-        monkeypatch.setattr("topmix.fitting.plain.restarted", lambda corpus, sizes, rng: seen.append(len(sizes)))
+        monkeypatch.setattr("topmix.learn.schedules.restarted", lambda corpus, sizes, rng: seen.append(len(sizes)))
         LDA(3, max_iter=3, tol=-np.inf, random_state=0, **how).fit(corpus)
         return seen
 

@@ -5,11 +5,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import digamma, gammaln, xlogy
 
-from topmix.reference.topics import (
-    topic_bound as reference_bound,
-    word_prior,
-)
-from topmix.stats import PseudoCounts
+from tests.twins.topics import topic_bound as reference_bound, word_prior
+from topmix.models.statistics import PseudoCounts
 
 from .topic_data import POSTERIORS
 

@@ -12,11 +12,11 @@ from scipy.spatial.distance import squareform
 
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA
 from topmix.data import Corpus, sample_lda
-from topmix.fitted.tree import tree_of
-from topmix.fitted.view import TopicView
-from topmix.metrics.matching import hellinger
-from topmix.stats import WordTotal
-from topmix.views.model import view_of
+from topmix.models.words import WordTotal
+from topmix.results.measures import hellinger
+from topmix.results.tables import tree_of
+from topmix.results.view import TopicView
+from topmix.selection.views import view_of
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, xlogy
 
-from topmix.cuda.sources import struct
-from topmix.data import Corpus
-from topmix.data.shard import Shard
-from topmix.reference.topics import (
+from tests.twins.topics import (
     Document,
     LastVisit,
     Options,
@@ -22,7 +19,10 @@ from topmix.reference.topics import (
     topics_step as reference_step,
     variational_loop,
 )
-from topmix.stats import WordStats
+from topmix.corpus.shard import Shard
+from topmix.cuda.sources import struct
+from topmix.data import Corpus
+from topmix.models.words import WordStats
 
 from .pairs import pairs
 from .topic_data import POSTERIORS, dense_docs, document_options, make_corpus, native_shard

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from topmix.likelihoods.gaussian import GaussianStats
-from topmix.stats import MixtureStats, TopicStats, WordStats
-from topmix.stats.tree import tree_sum
+from topmix.models.frame import GaussianStats
+from topmix.models.statistics import MixtureStats, TopicStats, tree_sum
+from topmix.models.words import WordStats
 
 
 def written(n):

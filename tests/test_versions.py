@@ -12,13 +12,14 @@ import topmix
 import topmix.plot
 import topmix.report
 from topmix import HDP, LDA, LabelledLDA
+from topmix.apps.page.topics import depends
 from topmix.data import Corpus
 from topmix.inference import Collapsed, Variational
-from topmix.likelihoods.topic_words import TopicWords
-from topmix.likelihoods.word_versions import WordVersions, words_of
-from topmix.pages.depends import depends
-from topmix.priors import ByGroup, Covariates, OverTime, VersionColumn
-from topmix.stats import WordStats, WordTotal
+from topmix.io.priors import VersionColumn
+from topmix.models.topic_words import TopicWords
+from topmix.models.word_versions import WordVersions, words_of
+from topmix.models.words import WordStats, WordTotal
+from topmix.priors import ByGroup, Covariates, OverTime
 
 T, K, V = 6, 4, 120
 
@@ -280,7 +281,7 @@ def test_errors_say_what_to_do(fitted):
         LDA(K, topic_word_prior=ByGroup("g")).fit(X, metadata={"g": [None, *FRAME["group"][1:]]})
     with pytest.raises(ValueError, match="is not a date"):
         LDA(K, topic_word_prior=OverTime("group")).fit(X, metadata=FRAME)
-    with pytest.raises(ValueError, match="partial_fit learns no versions"):
+    with pytest.raises(ValueError, match="partial_fit learns nothing of columns"):
         LDA(K, topic_word_prior=ByGroup("group")).partial_fit(X)
     with pytest.raises(ValueError, match="needs inference='collapsed' or 'variational'"):
         LDA(K, topic_word_prior=ByGroup("group"), inference="cvb0").fit(X, metadata=FRAME)
@@ -290,7 +291,7 @@ def test_errors_say_what_to_do(fitted):
         clone(fitted).fit(X, metadata=FRAME).drop_topics([0])
     with pytest.raises(ValueError, match="topic_word_prior must be"):
         HDP(topic_word_prior=ByGroup("group")).fit(X)
-    with pytest.raises(ValueError, match="topic_word_prior must be"):
+    with pytest.raises(ValueError, match="LabelledLDA has no ByGroup"):
         LabelledLDA(topic_word_prior=ByGroup("group")).fit(X, FRAME["group"])
     with pytest.raises(ValueError, match="one version of each topic"):
         LDA(K, max_iter=1).fit(X).words_by()
@@ -312,7 +313,7 @@ def test_errors_say_what_to_do(fitted):
     ],
 )
 def test_forged_versions_are_refused(about):
-    with pytest.raises(topmix.files.reader.ModelFileError):
+    with pytest.raises(topmix.base.fields.ModelFileError):
         VersionColumn.read(about)
 
 

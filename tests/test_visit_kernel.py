@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.twins import gaussian as twin
 from topmix import GaussianMixture, _core
-from topmix.data.vectors import VectorShard
-from topmix.likelihoods import gaussian, von_mises_fisher as code
-from topmix.likelihoods.gaussian import Gaussian
-from topmix.likelihoods.von_mises_fisher import DirectionTables, VonMisesFisher
-from topmix.local.mixture import MixtureStep
-from topmix.numerics import blas
-from topmix.numerics.threads import use_threads
-from topmix.reference import gaussian as twin
+from topmix.base import threads as blas
+from topmix.base.threads import use_threads
+from topmix.corpus.vectors import VectorShard
+from topmix.models import gaussian, von_mises_fisher as code
+from topmix.models.gaussian import Gaussian
+from topmix.models.von_mises_fisher import DirectionTables, VonMisesFisher
+from topmix.steps.rows import MixtureStep
 
 from .pairs import pairs
 

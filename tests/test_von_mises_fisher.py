@@ -11,17 +11,16 @@ from scipy.stats import kstest
 from sklearn.metrics import normalized_mutual_info_score
 
 import topmix
+from tests.twins import von_mises_fisher as twin
 from topmix import VonMisesFisherMixture
+from topmix.base.bessel import ratio
+from topmix.corpus.rows import Directions, UnitRows
 from topmix.data import Rows
-from topmix.data.rows import Directions, UnitRows
-from topmix.fitting.history import Record
-from topmix.fitting.loop import Stopping
-from topmix.likelihoods.von_mises_fisher import VonMisesFisher, cosines, log_peak, sample
-from topmix.likelihoods.von_mises_fisher_start import empty, spread_rows, start
-from topmix.local.candidates import BY_CANDIDATES
-from topmix.local.mixture import MixtureStep
-from topmix.numerics.bessel import ratio
-from topmix.reference import von_mises_fisher as twin
+from topmix.learn.history import Record
+from topmix.learn.problem import Stopping
+from topmix.models.von_mises_fisher import VonMisesFisher, cosines, log_peak, sample
+from topmix.models.von_mises_fisher_start import empty, spread_rows, start
+from topmix.steps.rows import BY_CANDIDATES, MixtureStep
 
 from .pairs import pairs
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import numpy as np
 
 from topmix.data import Corpus
-from topmix.models.document_options import DocumentOptions
+from topmix.models.topics import DocumentOptions
 
 POSTERIORS = ["variational", "collapsed"]
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from topmix import _core
+from topmix.base import threads as blas
+from topmix.corpus.shard import Shard
 from topmix.data import sample_lda
-from topmix.data.shard import Shard
-from topmix.models.document_options import DocumentOptions
-from topmix.numerics import blas
+from topmix.models.topics import DocumentOptions
 
 ERRORS = (ValueError, TypeError, IndexError, OverflowError, RuntimeError, MemoryError)
 K, L, D = 4, 2, 3
@@ -114,18 +114,15 @@ IN_SHARD = Made(_core.Shard, (*ROWS.values(), *WORDS.values()))
 COUNTS = Made(_core.CountRows, tuple(ROWS.values()))
 REALS = Made(_core.SparseRows, (SHARD.indptr, SHARD.index, SHARD.value.astype(np.float64)))
 TEXT = np.frombuffer(b"1 1 2\n2 3 1\n", np.uint8)
-PAIRS = np.frombuffer(b"1 0:2\n1 2:1\n", np.uint8)
 ASSIGNED = {"cluster": zeros(N, L, dtype=np.int32), "r": np.full((N, L), 0.5, np.float32)}
 SCORES = {"W": RNG.normal(size=(K, 2 * D)).astype(np.float32), "constant": zeros(K, dtype=np.float32),
           "quadratic": "squares", "linear": True}  # fmt: skip
 FOUND = {**ASSIGNED, "entropy": zeros(N), "likelihood": zeros(N)}
 TOP = {"scores": TABLE, "L": L, "idx": zeros(W, L, dtype=np.int32)}
-DEAL = Made(_core.Deal, (np.array([0, N]), 2, 1, 5, 1, 0))
-STATION = Made(_core.StationSettings, (float(N), K, L, 2, 5, 1))
+SETTINGS = Made(_core.MixtureSettings, (float(N), K, L, 2, 5, 1))
 DENSE = Made(_core.NormalWishart, ("squares", True, True, 1.0, np.zeros(D), float(D), np.ones(D), np.zeros(D), 1.0))
 COLUMNS = Made(_core.NormalWishart, ("squares", True, True, 1.0, np.zeros(W), float(W), np.ones(W), np.zeros(W), 1.0))
-SPARSE = Made(_core.SparseGaussian, (COLUMNS, np.ones(W), np.zeros(W)))
-CATEGORICAL = Made(_core.CategoricalPrior, (True, np.ones(W), 1.0))
+CLUSTERED = Made(_core.GaussianRows, (DENSE, POINTS.astype(np.float64)))
 BOUNDS = {"bounds": np.array([0, N])}
 BLOCKS = Made(_core.WordBlocks, (np.array([0, W]), np.arange(W, dtype=np.int32)))
 ELEMENTWISE = {"x": np.ones(5), "out": zeros(5), **THREADS}
@@ -133,23 +130,8 @@ ORDER = Made(_core.WordOrder, (TOKENS, np.array([0, N]), 1))
 
 DOORS = {
     **{name: Door(ELEMENTWISE) for name in ("exp", "log", "digamma", "lgamma", "exp_digamma")},
-    "sum": Door({"x": np.ones(5), **THREADS}),
     "add_scaled": Door({"x": np.ones(5), "a": 2.0, **THREADS, "y": zeros(5)}),
-    "random_uniform": Door({"seed": 0, "pass_": 0, "first_row": 0, "out": zeros(2, 3), **THREADS}),
-    "crc32_joined": Door({"first": 1, "second": 2, "n_bytes": 3}),
     "set_blas": Door(dict(zip(("sgemm", "dgemm", "ssyrk", "dsyrk", "dpotrf", "dpotri"), blas.capsules()))),
-    "group_by": Door(
-        {"ids": SHARD.index, "n_bins": W, "starts": zeros(W + 1, dtype=np.int64), "order": zeros(E, dtype=np.int32)},
-        ("ids",), ("starts", "order")),
-    "add_by_id": Door({"ids": SHARD.index, "values": np.ones(E), "out": zeros(W)}, ("ids",)),
-    "parse_triples": Door(
-        {"text": TEXT, "line": 1, "n_docs": 2, "n_words": 3, "has_value": True, "whole": True,
-         "doc": zeros(9, dtype=np.int64), "word": zeros(9, dtype=np.int32), "value": zeros(9, dtype=np.float32)},
-        (), ("text", "doc", "word")),
-    "parse_pairs": Door(
-        {"text": PAIRS, "line": 1, "counted": True, "first_id": 0, "last_id": 3, "indptr": zeros(10, dtype=np.int64),
-         "label": zeros(9), "word": zeros(9, dtype=np.int32), "value": zeros(9, dtype=np.float32)},
-        (), ("text", "indptr", "word")),
     # These say what is wrong with the rows.
     "check_rows": Door({**ROWS, "n_words": W}, (), ("indptr", "index")),
     "check_saved_rows": Door({**ROWS, "n_words": W, "first_row": 0, **THREADS}, (), ("indptr", "index")),
@@ -159,13 +141,7 @@ DOORS = {
         {**ROWS, "remap": np.arange(W), "n_words": W, "first_row": 0, **THREADS, "out_indptr": SHARD.indptr.copy(),
          "out_index": SHARD.index.copy(), "out_value": SHARD.value.copy()},
         ("indptr", "index", "remap"), ("out_indptr", "out_index"), bad={"remap": [2**40]}),  # -1 drops a word
-    "philox4x32": Door(
-        {"counter": zeros(4, dtype=np.uint32), "key": zeros(2, dtype=np.uint32), "out": zeros(4, dtype=np.uint32)},
-        (), ("counter", "key", "out")),
     "random_words": Door({"seed": 0, "pass_": 0, "first_row": 0, "out": zeros(2, 3, dtype=np.uint32)}, (), ("out",)),
-    "random_below": Door(
-        {"seed": 0, "pass_": 0, "first_row": 0, "n": 3, "out": zeros(2, 3, dtype=np.uint32)}, (), ("out",),
-        names=lambda given, _: [(given["out"], given["n"])]),
     "localise": Door(
         {"index": SHARD.index, "n_words": W}, ("index", "n_words"), bad={"n_words": [1, 2**31, 2**40]}),
     "add_word_stats": Door(
@@ -177,9 +153,6 @@ DOORS = {
         bad={"L": [0, L + 1]}, names=lambda given, _: [(given["idx"], given["scores"].shape[1])]),
     "select_rows": Door(
         {**TOP, "val": zeros(W, L, dtype=np.float32)}, ("L",), ("idx",), bad={"L": [0, L + 1]},
-        names=lambda given, _: [(given["idx"], given["scores"].shape[1])]),
-    "nth_element_rows": Door(
-        {**TOP, "r": zeros(W, L, dtype=np.float32), "log": True}, ("L",), ("idx",), bad={"L": [0, L + 1]},
         names=lambda given, _: [(given["idx"], given["scores"].shape[1])]),
     "assign_categorical": Door(
         {**ROWS, "Elogphi": TABLE, "offset": SCALE, "Elogpi": ALPHA, "L": L, **THREADS}, ("indptr", "index", "L"),
@@ -338,15 +311,15 @@ DOORS = {
     "SparseRows": Door({**ROWS, "value": SHARD.value.astype(np.float64)}, (), ("indptr", "index")),
     "WordBlocks": Door(dict(zip(("starts", "words"), BLOCKS.given)), (), ("starts", "words")),
     "TopicPlan": Door({"n_active": L, "tail": "mean", "warm_up": 1, "settle": 1, "seed": 0, "by_token": False}),
-    "Deal": Door(
-        dict(zip(("bounds", "blocks", "most", "rows_at_once", "threads", "seed"), DEAL.given)), (), ("bounds",)),
-    "StationSettings": Door(
-        dict(zip(("all_rows", "n_clusters", "n_active", "blocks", "rows_at_once", "threads"), STATION.given)),
+    "MixtureSettings": Door(
+        dict(zip(("all_rows", "n_clusters", "n_active", "blocks", "rows_at_once", "threads"), SETTINGS.given)),
         ("n_active", "blocks")),
     "NormalWishart": Door(
         dict(zip(("quadratic", "linear", "bayes", "beta", "m", "nu", "B", "reg", "weight_prior"), DENSE.given))),
-    "SparseGaussian": Door({"prior": COLUMNS, "scale": np.ones(W), "zero": np.zeros(W)}),
-    "CategoricalPrior": Door({"bayes": True, "eta": np.ones(W), "weight_prior": 1.0}),
+    "GaussianRows": Door({"prior": DENSE, "z": POINTS.astype(np.float64)}),
+    "SparseGaussianRows": Door(
+        {"prior": COLUMNS, "scale": np.ones(W), "zero": np.zeros(W), "rows": REALS}, ("rows",)),
+    "CategoricalRows": Door({"bayes": True, "eta": np.ones(W), "weight_prior": 1.0, "rows": COUNTS}, ("rows",)),
     "AsynchronousTopics": Door(
         {"rows": COUNTS, **BOUNDS, "blocks": BLOCKS, "counts": TABLE.astype(np.float64),
          "alpha": ALPHA.astype(np.float64), "eta": np.ones((1, 1)),
@@ -356,24 +329,11 @@ DOORS = {
         {"rows": COUNTS, **BOUNDS, "blocks": BLOCKS, "n_words": W, "n_topics": K, "n_active": L, "tail": "mean"},
         ("rows", "bounds", "blocks", "n_words", "n_topics", "n_active"),
         bad={"n_words": [1, 2**31], "n_topics": [0, 1, 70_000, 2**17]}),
-    "AsynchronousCategorical": Door(
-        {"prior": CATEGORICAL, "rows": COUNTS, "weight": None, "n_clusters": K, **ASSIGNED, "deal": DEAL},
-        ("rows", "cluster", "n_clusters", "deal"), bad={"n_clusters": [0, 1]}),
-    "AsynchronousSparseGaussian": Door(
-        {"prior": SPARSE, "rows": REALS, "weight": None, "n_clusters": K, **ASSIGNED, "deal": DEAL},
-        ("rows", "cluster", "n_clusters", "deal"), bad={"n_clusters": [0, 1]}),
-    "AsynchronousGaussian32": Door(
-        {"prior": DENSE, "z": POINTS, "weight": None, **ASSIGNED, "centre": zeros(K, D, dtype=np.float32),
-         "deal": DEAL},
-        ("cluster", "deal")),
-    "AsynchronousGaussian64": Door(
-        {"prior": DENSE, "z": POINTS.astype(float), "weight": None, **ASSIGNED, "r": ASSIGNED["r"].astype(float),
-         "centre": zeros(K, D), "deal": DEAL},
-        ("cluster", "deal")),
-    "NomadicCategorical": Door({"prior": CATEGORICAL, "rows": COUNTS, "weight": None, "settings": STATION}, ("rows",)),
-    "NomadicSparseGaussian": Door({"prior": SPARSE, "rows": REALS, "weight": None, "settings": STATION}, ("rows",)),
-    "NomadicGaussian32": Door({"prior": DENSE, "z": POINTS, "weight": None, "settings": STATION}),
-    "NomadicGaussian64": Door({"prior": DENSE, "z": POINTS.astype(float), "weight": None, "settings": STATION}),
+    "AsynchronousMixture": Door(
+        {"rows": CLUSTERED, "weight": None, "settings": SETTINGS, **BOUNDS, "most": 1, "seed": 0, **ASSIGNED,
+         "centre": zeros(K, D)},
+        ("bounds", "cluster")),
+    "NomadicMixture": Door({"rows": CLUSTERED, "weight": None, "settings": SETTINGS}),
     "AsynchronousTopics.start": Door({"passes": 2}, of=lambda: made("AsynchronousTopics")),
     "AsynchronousTopics.priors": Door(
         {"alpha": ALPHA.astype(float), "eta": np.ones((1, 1))}, of=lambda: made("AsynchronousTopics")),
@@ -425,14 +385,11 @@ def nomads(*, has_block: bool = True) -> _core.NomadicTopics:
     return found
 
 
-MIXTURES = {"Gaussian32": 1 + 3 * D, "Gaussian64": 1 + 3 * D, "Categorical": 1 + W, "SparseGaussian": 1 + 2 * W}
-
-
-def nomadic_mixture(kind: str, method: str) -> Any:
+def nomadic_mixture(method: str) -> Any:
     """Ready for a call of this method."""
-    found = made(f"Nomadic{kind}")
+    found = made("NomadicMixture")
     for block in range(0 if method == "put" else 2):
-        found.put(block, np.ones((K // 2, MIXTURES[kind])))
+        found.put(block, np.ones((K // 2, 1 + 3 * D)))
     if method not in ("put", "take", "forget"):
         found.forget()
     if method not in ("put", "take", "forget", "compare"):
@@ -446,24 +403,21 @@ def cluster_names(given: dict[str, Any], result: Any) -> Names:
     return [(result[0], K)]
 
 
-for _kind, _width in MIXTURES.items():
-    _workers, _nomadic = f"Asynchronous{_kind}", f"Nomadic{_kind}"
-    for _method in ("next", "stop", "now", "audit"):
-        DOORS[f"{_workers}.{_method}"] = Door(of=partial(made, _workers))
-    DOORS[f"{_workers}.assignments"] = Door(of=partial(made, _workers), names=cluster_names)
-    DOORS[f"{_workers}.start"] = Door({"passes": 2}, of=partial(made, _workers))
-    DOORS[f"{_workers}.visit"] = Door({"worker": 0, "blocks": [0, 1]}, ("worker", "blocks"), of=partial(made, _workers))
-    for _method in ("forget", "settle", "entropy"):
-        DOORS[f"{_nomadic}.{_method}"] = Door(of=partial(nomadic_mixture, _kind, _method))
-    DOORS[f"{_nomadic}.assignments"] = Door(of=partial(nomadic_mixture, _kind, ""), names=cluster_names)
-    DOORS[f"{_nomadic}.put"] = Door(
-        {"block": 0, "rows": np.ones((K // 2, _width))}, ("block",), of=partial(nomadic_mixture, _kind, "put")
-    )
-    DOORS[f"{_nomadic}.take"] = Door({"block": 0}, ("block",), of=partial(nomadic_mixture, _kind, "take"))
-    for _method in ("compare", "contribute", "visit"):
-        DOORS[f"{_nomadic}.{_method}"] = Door(
-            {"blocks": [0, 1]}, ("blocks",), of=partial(nomadic_mixture, _kind, _method)
-        )
+_workers = partial(made, "AsynchronousMixture")
+for _method in ("next", "stop", "now", "audit"):
+    DOORS[f"AsynchronousMixture.{_method}"] = Door(of=_workers)
+DOORS["AsynchronousMixture.assignments"] = Door(of=_workers, names=cluster_names)
+DOORS["AsynchronousMixture.start"] = Door({"passes": 2}, of=_workers)
+DOORS["AsynchronousMixture.visit"] = Door({"worker": 0, "blocks": [0, 1]}, ("worker", "blocks"), of=_workers)
+for _method in ("forget", "settle", "entropy"):
+    DOORS[f"NomadicMixture.{_method}"] = Door(of=partial(nomadic_mixture, _method))
+DOORS["NomadicMixture.assignments"] = Door(of=partial(nomadic_mixture, ""), names=cluster_names)
+DOORS["NomadicMixture.put"] = Door(
+    {"block": 0, "rows": np.ones((K // 2, 1 + 3 * D))}, ("block",), of=partial(nomadic_mixture, "put")
+)
+DOORS["NomadicMixture.take"] = Door({"block": 0}, ("block",), of=partial(nomadic_mixture, "take"))
+for _method in ("compare", "contribute", "visit"):
+    DOORS[f"NomadicMixture.{_method}"] = Door({"blocks": [0, 1]}, ("blocks",), of=partial(nomadic_mixture, _method))
 
 
 def bound() -> Iterator[tuple[str, Any]]:

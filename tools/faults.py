@@ -233,7 +233,7 @@ MUTANTS = [
         "pieces of a checksum are joined in the wrong place",
         "if (n & 1) power = crc_multiply(power, square);",
         "if (n & 1) power = crc_multiply(square, square);",
-        ("tests/data/test_store.py", "tests/data/test_count_parts.py"),
+        ("tests/data/test_store.py",),
     ),
     # Kernels of the GPU, in the host build.
     Mutant(

@@ -30,8 +30,8 @@ import scipy.sparse as sp
 from tools import doors
 from tools.saved_corpora import parts, sealed
 from topmix import LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture
+from topmix.corpus.shard import Shards, at_random
 from topmix.data import Corpus, read_corpus
-from topmix.data.shard import Shards, at_random
 from topmix.metrics import completion_score
 
 D, V = 12, 9

@@ -37,7 +37,7 @@ MOST = 1 << 16  # bytes of an input
 
 def _model(data: bytes, folder: Path) -> None:
     import topmix
-    from topmix.files.reader import ModelFileError
+    from topmix.base.fields import ModelFileError
 
     path = folder / "model"
     path.write_bytes(data)
@@ -192,8 +192,7 @@ def run_with_atheris(name: str, seconds: float) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["topmix"]):
-        import topmix.api
-        import topmix.data  # noqa: F401
+        pass
 
     found = ROOT / "build" / "fuzz" / name
     found.mkdir(parents=True, exist_ok=True)

@@ -71,7 +71,7 @@ def _is_small(value: object) -> bool:
 
 def model(data: bytes, folder: Path) -> None:
     import topmix
-    from topmix.files.reader import ModelFileError
+    from topmix.base.fields import ModelFileError
 
     file, X = saved()[data[0] % len(saved()) if data else 0]
     path = folder / "model"
@@ -136,8 +136,8 @@ def checkpointed() -> list[bytes]:
 
 
 def checkpoint(data: bytes, folder: Path) -> None:
-    from topmix.fitting.checkpoint import CheckpointError
-    from topmix.likelihoods.covariance import SingularCovariance
+    from topmix.learn.checkpoint import CheckpointError
+    from topmix.models.frame import SingularCovariance
 
     path, which = folder / "checkpoint", (data[0] if data else 0) % len(checkpointed())
     path.write_bytes(sealed(checkpointed()[which], data[1:]))
@@ -165,7 +165,7 @@ def _learn(path: Path, batch: str) -> None:
 
 def stream(data: bytes, folder: Path) -> None:
     """The first byte says whether the state or the model is another, sealed or with any bytes."""
-    from topmix.files.reader import ModelFileError
+    from topmix.base.fields import ModelFileError
 
     path, choice = folder / "stream", data[0] if data else 0
     shutil.rmtree(path, ignore_errors=True)
@@ -186,11 +186,11 @@ def stream(data: bytes, folder: Path) -> None:
 def session(data: bytes, folder: Path) -> None:
     """MODEL.session, with the checksum of the model where it says MODEL."""
     import topmix
-    from topmix.pages.explorer.journal import Journal, _digest
+    from topmix.apps.explorer.live import Journal, digest_of
 
     path = folder / "explored"
     path.write_bytes(saved()[0][0])
-    path.with_name("explored.session").write_bytes(data.replace(b"MODEL", _digest(path).encode()))
+    path.with_name("explored.session").write_bytes(data.replace(b"MODEL", digest_of(path).encode()))
     try:
         found = Journal(path)
         edits = [edit for edit in found.edits if _is_small(edit)]
@@ -229,7 +229,7 @@ class Loud(logging.Handler):
 def server() -> tuple[Any, Loud]:
     """An explorer of a small model with documents, without a file. It ends with the process, or by `close`."""
     import topmix
-    from topmix.pages.web import server as limits
+    from topmix.apps.web import server as limits
 
     loud = Loud()
     loud.limits = limits.HEADER_SECONDS, limits.BODY_SECONDS
@@ -244,7 +244,7 @@ def server() -> tuple[Any, Loud]:
 def close() -> None:
     """Ends the server, if there is one."""
     if server.cache_info().currsize:
-        from topmix.pages.web import server as limits
+        from topmix.apps.web import server as limits
 
         explorer, loud = server()
         explorer.close()

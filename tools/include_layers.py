@@ -19,11 +19,10 @@ BELOW: dict[str, set[str]] = {
     "base": set(),
     "data": {"base", "simd"},
     "simd": {"base"},
-    "global": {"base", "simd"},
-    "likelihoods": {"base", "simd", "global"},
-    "local": {"base", "simd", "global", "likelihoods"},
-    "chains": {"base", "simd", "global", "likelihoods", "local"},
-    "asynchronous": {"base", "simd", "global", "likelihoods", "local"},
+    "models": {"base", "simd"},
+    "steps": {"base", "simd", "models"},
+    "chains": {"base", "simd", "models", "steps"},
+    "asynchronous": {"base", "simd", "models", "steps"},
 }
 BELOW["bind"] = BELOW["tests"] = set(BELOW)
 

@@ -47,6 +47,7 @@ def meaning(line: str) -> str | None:
 
 def main(arguments: list[str]) -> int:
     begin = time.monotonic()
+    # Without bytecode, which Python makes of what is imported: that of every module takes ten seconds and more.
     command = [sys.executable, "-m", "pip", "install", "--no-compile", "--verbose", "--progress-bar", "off", *arguments]
     LOG.parent.mkdir(exist_ok=True)
     lines: list[str] = []

@@ -13,19 +13,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-from topmix.pages.assets import EXPLORER, NOTEBOOK, REPORT, asset, joined
+from topmix.apps.page import EXPLORER, REPORT, asset, joined
 
 ROOT = Path(__file__).parents[1]
 
 
 def main() -> int:
-    pages = {"report": REPORT, "explorer": EXPLORER, "notebook": NOTEBOOK}
-    return max(*(lint(page, names) for page, names in pages.items()), lint("cell", ("notebook.js",), as_module=True))
+    return max(lint("report", REPORT), lint("explorer", EXPLORER))
 
 
-def lint(page: str, names: tuple[str, ...], *, as_module: bool = False) -> int:
+def lint(page: str, names: tuple[str, ...]) -> int:
     texts = [asset(name) for name in names]
-    whole = "".join(texts) if as_module else joined(texts)
+    whole = joined(texts)
     above = whole.partition(texts[0])[0].count("\n")
     origins = ["", *[""] * above]  # of each line, which are counted from 1
     for name, text in zip(names, texts):

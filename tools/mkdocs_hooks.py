@@ -63,7 +63,7 @@ def slug(title: str) -> str:
 
 def sections(text: str) -> tuple[str, list[Section]]:
     """What docs/api.md begins with, and its sections."""
-    from topmix.api import ESTIMATORS
+    from topmix.estimators import ESTIMATORS
 
     every = "\n".join(f"::: {cls.__module__}.{name}\n    options: {{inherited_members: true}}"
                       for name, cls in ESTIMATORS.items())  # fmt: skip

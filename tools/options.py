@@ -1,4 +1,4 @@
-"""The options of the document solver, for C++ and CUDA, from where they are declared: models/document_options.py.
+"""The options of the document solver, for C++ and CUDA, from where they are declared: models/topics.py.
 
 python tools/options.py --write      after adding or changing an option
 python tools/options.py --check      says what differs, and fails if anything does
@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-DECLARED = ROOT / "src" / "topmix" / "models" / "document_options.py"
-NATIVE = ROOT / "cpp" / "local" / "document_option_list.hpp"
+DECLARED = ROOT / "src" / "topmix" / "models" / "topics.py"
+NATIVE = ROOT / "cpp" / "steps" / "document_option_list.hpp"
 CUDA = ROOT / "src" / "topmix" / "cuda" / "kernels" / "document_options.hpp"
-HEADER = "// Made by tools/options.py from src/topmix/models/document_options.py; do not edit.\n#pragma once\n\n"
+HEADER = "// Made by tools/options.py from src/topmix/models/topics.py; do not edit.\n#pragma once\n\n"
 
 
 def declared() -> list[tuple[str, str, str]]:

@@ -6,7 +6,7 @@ import json
 import zlib
 from typing import Any
 
-from topmix.data.layout import metadata_crc
+from topmix.base.layout import metadata_crc
 
 
 def parts(data: bytes) -> tuple[dict[str, Any], dict[str, str], bytearray]:

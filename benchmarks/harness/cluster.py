@@ -59,18 +59,20 @@ def in_the_middle(act: Act, at: int) -> Iterator[None]:
 
     begin, seen = RayWorkers._begin, [0]
 
-    def watched(self: Any, *args: Any) -> None:
-        begin(self, *args)
+    def watched(self: Any, *args: Any) -> Any:
+        begun = begin(self, *args)
         seen[0] += 1
         if seen[0] == at:
+            self.begun_last = begun
             act(self)
+        return begun
 
     with mock.patch.object(RayWorkers, "_begin", watched):
         yield
 
 
 def kill_one(workers: Any) -> None:
-    os.kill(_busy(workers).pid, signal.SIGKILL)
+    os.kill(workers.begun_last.peer.pid, signal.SIGKILL)
 
 
 def kill_all(workers: Any) -> None:
@@ -95,20 +97,6 @@ class RemovedNode:
 
     def mend(self) -> None:
         self.cluster.add_node(**NODE)
-
-
-class StoppedWorker:
-    """A worker that does not answer, until `mend`."""
-
-    pid = 0
-
-    def __call__(self, workers: Any) -> None:
-        self.pid = _busy(workers).pid
-        os.kill(self.pid, signal.SIGSTOP)
-
-    def mend(self) -> None:
-        if self.pid:
-            os.kill(self.pid, signal.SIGCONT)
 
 
 class FilledStore:
@@ -209,7 +197,3 @@ def listening(pid: int) -> set[tuple[str, int]]:
                 if (at := open_ports.get(os.readlink(link))) is not None:
                     found.add(at)
     return found
-
-
-def _busy(workers: Any) -> Any:
-    return max(workers.pool.alive(), key=lambda peer: len(peer.waiting))

@@ -17,28 +17,27 @@ from sklearn.base import clone
 from benchmarks.harness.methods import ours
 from benchmarks.harness.stopwatch import best_of
 from topmix import _core
-from topmix.api.starts import first_topics
+from topmix.base.dirichlet import expected_log, log_normaliser
+from topmix.base.threads import use_threads
+from topmix.corpus.shard import Shard
 from topmix.data import Corpus, Rows
-from topmix.data.shard import Shard
-from topmix.engines import Threads
-from topmix.fitted.topics import FittedTopics
+from topmix.engines.local import Threads
+from topmix.estimators.priors import FirstTopics
 from topmix.inference import Variational
+from topmix.io.reading import Reading
+from topmix.learn.asynchronous_mixture import AsynchronousMixture
+from topmix.learn.asynchronous_topics import AsynchronousTopics, Travel, statistics
 from topmix.learners import Task
-from topmix.learners.asynchronous_mixture import AsynchronousMixture
-from topmix.learners.asynchronous_topics import AsynchronousTopics, Plan, statistics
-from topmix.likelihoods.gaussian import Gaussian
-from topmix.local.solve import solve
-from topmix.numerics.dirichlet import expected_log, log_normaliser
-from topmix.numerics.threads import use_threads
-from topmix.read import Reading
+from topmix.models.gaussian import Gaussian
+from topmix.results.topics import FittedTopics
+from topmix.steps.documents import solve
 
 # Topics
 
 
 def first_model(lda: Any, corpus: Corpus, rng: np.random.Generator) -> Any:
     """The model that a fit of this LDA would start from."""
-    empty = lda._empty_model(corpus.n_words)
-    return first_topics(lda.init, empty, corpus, rng, seeds=None, names=None, sparse=False)
+    return FirstTopics(lda.init, lda._empty_model(corpus.n_words), corpus).model(rng)[0]
 
 
 def bound_of_topics(counts: np.ndarray, lda: Any, eta: float, X: Any) -> float:
@@ -61,7 +60,7 @@ def asynchronous_passes(X: Any, K: int, workers: int, n_passes: int) -> tuple[np
     corpus = Corpus.from_scipy(X)
     model = first_model(ours.lda(K, inference="variational"), corpus, np.random.default_rng(0))
     begin = time.perf_counter()
-    topics = AsynchronousTopics(corpus, model, workers, Plan(K, warm_up=0), n_passes)
+    topics = AsynchronousTopics(corpus, model, workers, Travel(K, warm_up=0), n_passes)
     topics.native.start(n_passes)
     found = [(topics.native.next(), time.perf_counter() - begin) for _ in range(n_passes)]
     topics.close()
@@ -119,11 +118,11 @@ def asynchronous_mixture(
 ) -> AsynchronousMixture:  # fmt: skip
     """Workers on rows that have made their first pass; `native` is there, and not started."""
     data, K, rows = Rows(X), estimator.n_components, [slice(0, len(X))]
-    start, pseudo_counts = estimator._started(estimator._prepared(data, weight, K), data, weight, K, rng)
+    start, pseudo_counts = estimator._first_clusters(data, weight, K).model(rng)
     task = Task(data, start, rows, estimator._local_step(K), Threads(), threads, L, max_iter=1, weight=weight)
     mixture = AsynchronousMixture(task, workers, rows_per_update, seed)
-    model, _ = mixture.rows.first_pass(start, pseudo_counts, threads)
-    mixture.native = mixture._opened(model)
+    model, _ = mixture.first_pass(start, pseudo_counts)
+    mixture.native = mixture.opened(model)
     return mixture
 
 

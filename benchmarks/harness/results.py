@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from benchmarks.harness import machine
-from topmix.parameters.component import Component
+from topmix.base.component import Component
 
 FOLDER = machine.ROOT / "benchmarks" / "results"
 

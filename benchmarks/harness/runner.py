@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,14 +28,14 @@ def main(
     doc: str | None, package: str, groups: Sequence[str], results: Path, argv: list[str] | None = None,
     only: Sequence[str] | None = None,
 ) -> int:  # fmt: skip
-    """The command line of everything.py; `results` is where rows go unless --out says otherwise."""
+    """The command line of everything.py; `results` is where rows go unless --out or --small says otherwise."""
     p = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     size = p.add_mutually_exclusive_group()
     size.add_argument("--small", action="store_true", help="small sizes: shows that it runs")
     size.add_argument("--full", action="store_true", help="the sizes of the stored rows (the default)")
     p.add_argument("--jobs", type=int, default=machine.cores(), help="threads of all processes together")
     p.add_argument("--minutes", type=float, default=60.0, help="after which everything has ended")
-    p.add_argument("--out", type=Path, default=results, metavar="FOLDER")
+    p.add_argument("--out", type=Path, metavar="FOLDER", help="default: the stored rows, a new folder with --small")
     p.add_argument("--only", nargs="+", choices=groups, default=list(only or groups))
     p.add_argument("--experiments", nargs="+", help="only these functions")
     p.add_argument("--match", metavar="REGEX", help="only jobs whose names match (--list shows them)")
@@ -57,11 +58,13 @@ def main(
             print(f"{job.rank} {job.seconds:6.0f} s  {job.name}")
         print(f"{len(jobs)} jobs, {sum(j.seconds * j.threads for j in jobs) / 60:.0f} processor minutes")
         return 0
+    out = a.out or (Path(tempfile.mkdtemp(prefix=f"{package}-small-")) if a.small else results)
+    print(f"rows go to {out}", flush=True)
     if a.fresh and not a.collect:
         for job in jobs:
-            (a.out / "parts" / f"{job.name}.jsonl").unlink(missing_ok=True)
-    failed = 0 if a.collect else run(package, jobs, a.out, a.jobs, time.time() + 60 * a.minutes, a.commit)
-    collect(a.out, a.only)
+            (out / "parts" / f"{job.name}.jsonl").unlink(missing_ok=True)
+    failed = 0 if a.collect else run(package, jobs, out, a.jobs, time.time() + 60 * a.minutes, a.commit)
+    collect(out, a.only)
     return min(failed, 1)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from topmix.corpus.generate import LdaSample
 from topmix.data import sample_lda
-from topmix.data.generate import LdaSample
 
 SYNTHETIC: dict[str, dict[str, Any]] = {
     "SynthA": {"n_words": 2000, "n_topics": 20, "doc_length": 150, "doc_topic_prior": 0.04, "topic_word_prior": 0.05},

@@ -1,12 +1,12 @@
-// Clusters of a mixture travel in blocks. Here is which clusters a block has, which of them a worker holds at a time,
-// and the memory that they lie in.
+// Clusters of a mixture travel in blocks. Here is which clusters a block has, and which of them a worker holds at a
+// time.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "asynchronous/transport.hpp"
+#include "asynchronous/routes.hpp"
 
 namespace topmix::asynchronous {
 
@@ -15,15 +15,11 @@ struct Blocks {
     size_t clusters, count;
     size_t begin(size_t b) const { return b * clusters / count; }
     size_t end(size_t b) const { return begin(b + 1); }
-};
-
-/// What the workers of one process reach together. `Data` is the rows of a worker, for instance GaussianRows: it says
-/// what a cluster is.
-template <class Data>
-struct SharedClusters {
-    typename Data::Prior prior;
-    Blocks blocks;
-    std::vector<typename Data::Cluster> cluster;  // [K]; the worker that holds its block owns it
+    std::vector<BlockId> all() const {
+        std::vector<BlockId> out(count);
+        for (size_t b = 0; b < count; ++b) out[b] = BlockId(b);
+        return out;
+    }
 };
 
 /// The clusters that are with a worker, ascending, and the slot of each among them.
@@ -38,12 +34,6 @@ class HeldClusters {
             for (size_t k = blocks_.begin(b); k < blocks_.end(b); ++k) held_.push_back(k);
         std::ranges::sort(held_);
         for (size_t h = 0; h < held_.size(); ++h) slot_[held_[h]] = int32_t(h);
-    }
-
-    void take_all() {
-        std::vector<BlockId> all(blocks_.count);
-        for (size_t b = 0; b < all.size(); ++b) all[b] = BlockId(b);
-        take(all);
     }
 
     void let_go() {

@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "asynchronous/cluster_rows.hpp"
 #include "base/blas.hpp"
 #include "base/math.hpp"
-#include "likelihoods/gaussian.hpp"
+#include "models/gaussian.hpp"
 
 namespace topmix::asynchronous {
 
@@ -26,39 +27,20 @@ struct NormalWishart {
     double nu;
     std::vector<double> B, reg;  // [Q]
     double weight;               // Dirichlet prior of each cluster
-    double weights;              // of all clusters, with all rows
 
     size_t D() const { return features.D; }
     size_t Q() const { return quadratic_size(features.kind, features.D); }
-
-    double expected_log(double x) const { return bayes ? math::digamma(x) : std::log(x); }
 };
 
-template <class T>
-struct Cluster {
-    std::vector<double> sum;  // N, first moments [D], second moments [Q]
-    std::vector<T> W;         // [features]
-    T constant = 0;
-    std::vector<T> centre;  // [D], near its mean: where rows are summed about
-};
-
-/// Memory for one update, used again.
-struct UpdateScratch {
-    std::vector<double> m, B, Pm;
-};
-
-/// The conjugate update of cluster k, and its coefficients.
-template <class T>
-void refresh(const NormalWishart& p, size_t k, Cluster<T>& c, UpdateScratch& scratch) {
+/// The conjugate update of cluster k, and its coefficients, without what its weight adds to the constant.
+inline void refresh(const NormalWishart& p, size_t k, Cluster& c) {
     const size_t D = p.D();
     const Quadratic kind = p.features.kind;
     const bool matrix = kind == Quadratic::products, means = p.features.linear;
     const double *const first = &c.sum[1], *const second = c.sum.data() + 1 + D;
     const double N = std::max(c.sum[0], 0.0), beta = p.beta + N;
     const double nu = p.nu + (kind == Quadratic::norm ? double(D) * N : N);
-    auto& [m, B, Pm] = scratch;
-    m.assign(D, 0.0);
-    Pm.assign(D, 0.0);
+    std::vector<double> m(D, 0.0), Pm(D, 0.0), B;
     if (means)
         for (size_t d = 0; d < D; ++d) m[d] = (p.beta * p.m[d] + first[d]) / beta;
 
@@ -98,21 +80,21 @@ void refresh(const NormalWishart& p, size_t k, Cluster<T>& c, UpdateScratch& scr
         if (matrix) {
             for (size_t j = i; j < D; ++j, ++f) {
                 const double P = nu * B[i * D + j];
-                c.W[f] = T(i == j ? -0.5 * P : -P);
+                c.W[f] = i == j ? -0.5 * P : -P;
                 Pm[i] += P * m[j];
                 if (i != j) Pm[j] += P * m[i];
             }
         } else {
             const double P = nu * B[kind == Quadratic::norm ? 0 : i];
-            c.W[kind == Quadratic::norm ? 0 : i] = T(-0.5 * P);
+            c.W[kind == Quadratic::norm ? 0 : i] = -0.5 * P;
             Pm[i] = P * m[i];
         }
     }
     double mPm = 0;
     for (size_t d = 0; d < D; ++d) {
         mPm += m[d] * Pm[d];
-        c.centre[d] = T(m[d]);
-        if (means) c.W[p.Q() + d] = T(Pm[d]);
+        c.centre[d] = m[d];
+        if (means) c.W[p.Q() + d] = Pm[d];
     }
     const size_t size = matrix ? D : 1, copies = kind == Quadratic::squares ? D : 1;
     double Elog = 0;
@@ -123,9 +105,7 @@ void refresh(const NormalWishart& p, size_t k, Cluster<T>& c, UpdateScratch& scr
     Elog -= log_det;
     const double repeat = kind == Quadratic::norm ? double(D) : 1.0;
     const double uncertainty = p.bayes && means ? double(D) / beta : 0.0;
-    const double score = 0.5 * (repeat * Elog - uncertainty - mPm -
-                                double(D) * std::log(2 * std::numbers::pi));  // Eq. (G.4) where z = 0
-    c.constant = T(score + p.expected_log(p.weight + N) - p.expected_log(p.weights));
+    c.constant = 0.5 * (repeat * Elog - uncertainty - mPm - double(D) * std::log(2 * std::numbers::pi));  // where z = 0
 }
 
 }  // namespace topmix::asynchronous

@@ -1,37 +1,30 @@
 // What each document has from the words of each block, sum_{v in block} c_dv phi_dvk: all that has to be taken out when
 // the block comes again. No phi is stored.
 //
-// Where entries keep C of K topics, a pair of m entries has at most min(K, m C) that are not the same for all: packed
-// with their topics if that is less memory. So it is never more than entries x C.
+// Where entries keep C of K topics, a pair of m entries has at most min(K, m C) that are not the same for all. Only
+// what is not zero is kept, with its topic.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "asynchronous/topic_tables.hpp"
-#include "global/word_stats.hpp"
+#include "models/word_stats.hpp"
 #include "simd/lanes.hpp"
 
 namespace topmix::asynchronous {
 
 class PairCounts {
   public:
-    PairCounts(const TopicShard& shard, size_t K, size_t C) : K_(K) {
+    PairCounts(const TopicShard& shard, size_t K, size_t C) : K_(K), near_(K + 2 * kWidth), near_topic_(near_.size()) {
         const size_t pairs = shard.doc.size();
-        std::vector<int64_t> starts(1, 0);
-        for (size_t p = 0; p < pairs; ++p)
-            starts.push_back(starts.back() + std::min(int64_t(K), (shard.entry_starts[p + 1] - shard.entry_starts[p]) *
-                                                                      int64_t(std::min(C, K))));
-        if (size_t(starts.back()) * (sizeof(float) + sizeof(TopicId)) < pairs * K * sizeof(float)) {
-            starts_ = std::move(starts);
-            topic_ = std::make_unique_for_overwrite<TopicId[]>(size_t(starts_.back()));
-            value_ = std::make_unique_for_overwrite<float[]>(size_t(starts_.back()));
-            used_.assign(pairs, 0);
-            near_.resize(K + 2 * kWidth);
-            near_topic_.resize(near_.size());
-        } else {
-            dense_.assign(pairs * K, 0.f);
+        for (size_t p = 0; p < pairs; ++p) {
+            const auto entries = size_t(shard.entry_starts[p + 1] - shard.entry_starts[p]);
+            starts_.push_back(starts_.back() + std::min(K, entries * std::min(C, K)));
         }
+        topic_ = std::make_unique_for_overwrite<TopicId[]>(starts_.back());
+        value_ = std::make_unique_for_overwrite<float[]>(starts_.back());
+        used_.assign(pairs, 0);
         even_.assign(C < K ? pairs : 0, 0.f);
     }
 
@@ -42,20 +35,11 @@ class PairCounts {
             even += double(even_now) - double(even_[p]);
             even_[p] = even_now;
         }
-        if (starts_.empty()) {
-            float* before = &dense_[p * K_];
-#pragma omp simd
-            for (size_t k = 0; k < K_; ++k) {
-                N[k] += double(now[k]) - double(before[k]);
-                before[k] = now[k];
-            }
-            return;
-        }
-        TopicId* topic = &topic_[size_t(starts_[p])];
-        float* value = &value_[size_t(starts_[p])];
+        TopicId* topic = &topic_[starts_[p]];
+        float* value = &value_[starts_[p]];
         for (size_t j = 0; j < used_[p]; ++j) N[topic[j]] -= double(value[j]);
         const size_t found = Lanes<float>::filter_ge(now, K_, kTrifle, near_.data(), near_topic_.data(), near_.size());
-        const size_t n = std::min(found, size_t(starts_[p + 1] - starts_[p]));
+        const size_t n = std::min(found, starts_[p + 1] - starts_[p]);
         for (size_t j = 0; j < n; ++j) {
             topic[j] = TopicId(near_topic_[j]);
             value[j] = near_[j];
@@ -65,15 +49,14 @@ class PairCounts {
     }
 
     size_t bytes() const {
-        const size_t packed = starts_.empty() ? 0 : size_t(starts_.back()) * (sizeof(float) + sizeof(TopicId));
-        return packed + sizeof(float) * (dense_.size() + even_.size());
+        return starts_.back() * (sizeof(float) + sizeof(TopicId)) + starts_.size() * sizeof(size_t) +
+               sizeof(float) * even_.size();
     }
 
   private:
     static constexpr float kTrifle = 1e-12f;  // tokens; less is not worth a place
     const size_t K_;
-    std::vector<float> dense_;  // [pairs, K], or
-    std::vector<int64_t> starts_;
+    std::vector<size_t> starts_{0};  // [pairs + 1]
     std::vector<uint32_t> used_;
     std::unique_ptr<TopicId[]> topic_;
     std::unique_ptr<float[]> value_;

@@ -6,7 +6,7 @@
 // with the row's mass M_n = sum_{k in K'} r_nk on the clusters K' as it is. That is exact coordinate ascent, whatever
 // K' is.
 //
-// Shares are whole multiples of 2^-24 (2^-53 in double): sums of them are exact, so that mass is conserved to the bit.
+// Shares are whole multiples of 2^-24: sums of them are exact, so that mass is conserved to the bit.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -25,106 +25,98 @@
 namespace topmix::asynchronous {
 
 /// A row gives more to a cluster that is held, or less.
-template <class T>
 struct ShareChange {
     int32_t slot;
-    uint32_t row;
-    T share;
+    size_t row;
+    float share;
 };
 
-template <class T, class Score>
 class RowShares {
   public:
-    static constexpr double kGrid = double(std::numeric_limits<T>::epsilon()) / 2;
+    static constexpr double kGrid = double(std::numeric_limits<float>::epsilon()) / 2;
     static constexpr double kStill = 16 * kGrid;  // a row whose shares change by no more stays as it is
     static constexpr double kLeastMass = 1e-3;  // of a row, to be worth solving; all of it, where all clusters are held
 
-    using Changes = std::vector<ShareChange<T>>;
+    using Changes = std::vector<ShareChange>;
 
     /// Memory for solving rows one after the other.
     struct Scratch {
-        std::vector<T> before;  // [held] shares of the row at hand; zero between rows
-        std::vector<Score> share;
+        std::vector<float> more;     // [held] what the row at hand gives, less what it gave; zero between rows
+        std::vector<int32_t> slots;  // of those that it gives to, or gave
+        std::vector<double> share;
         std::vector<int32_t> best;
-        std::vector<std::pair<int32_t, T>> place;
+        std::vector<std::pair<int32_t, float>> place;
 
         void hold(size_t H, size_t L) {
-            before.assign(H, T(0));
+            more.assign(H, 0.f);
             best.resize(std::min(L, H));
             share.resize(std::min(L, H));
             place.resize(L);
         }
     };
 
-    /// First clusters of the rows [rows, L], with shares that become multiples of the grid.
-    RowShares(size_t L, std::vector<int32_t> cluster, std::vector<T> r)
-        : L_(L), rows_(r.size() / L), id_(std::move(cluster)), r_(std::move(r)) {
-        for (size_t n = 0; n < rows_; ++n) to_grid(1.0, std::span(&r_[n * L_], L_));
+    /// Every row in cluster 0, until it has others.
+    RowShares(size_t rows, size_t L) : L_(L), rows_(rows), id_(rows * L), r_(rows * L) {
+        for (size_t n = 0; n < rows_; ++n) r_[n * L_] = 1;
     }
 
-    /// Every row in cluster 0, until rows have compared clusters.
-    static RowShares nowhere(size_t rows, size_t L) {
-        std::vector<T> r(rows * L, T(0));
-        for (size_t n = 0; n < rows; ++n) r[n * L] = T(1);
-        return RowShares(L, std::vector<int32_t>(rows * L), std::move(r));
+    /// Clusters of the rows [rows, L], with shares that become multiples of the grid.
+    void assign(std::span<const int32_t> cluster, std::span<const float> r) {
+        std::ranges::copy(cluster, id_.begin());
+        std::ranges::copy(r, r_.begin());
+        for (size_t n = 0; n < rows_; ++n) to_grid(1.0, std::span(&r_[n * L_], L_));
     }
 
     size_t rows() const { return rows_; }
     size_t L() const { return L_; }
     std::span<const int32_t> ids() const { return id_; }
-    std::span<const T> shares() const { return r_; }
+    std::span<const float> shares() const { return r_; }
 
     bool is_worth_solving(size_t n, const HeldClusters& held) const { return mass(n, held).first >= kLeastMass; }
 
     /// Eq. (G.10) for row n under the scores s [held], and what it changes.
-    void solve(size_t n, std::span<const Score> s, const HeldClusters& clusters, Scratch& lane, Changes& out) {
-        T* const r = &r_[n * L_];
+    void solve(size_t n, std::span<const double> s, const HeldClusters& clusters, Scratch& lane, Changes& out) {
+        float* const r = &r_[n * L_];
         int32_t* const id = &id_[n * L_];
         const auto [M, room] = mass(n, clusters);
         const size_t m = std::min(room, s.size());
         softmax_top_l(s, m, lane.best.data(), lane.share.data());
         to_grid(M, std::span(lane.share.data(), m));
 
-        auto held = [&](size_t l) { return r[l] > 0 ? clusters.slot(size_t(id[l])) : -1; };
-        double moved = 0;
-        for (size_t l = 0; l < L_; ++l)
-            if (held(l) >= 0) lane.before[size_t(held(l))] = r[l];
-        for (size_t l = 0; l < m; ++l)
-            moved = std::max(moved, std::abs(double(lane.share[l]) - double(lane.before[size_t(lane.best[l])])));
+        // More or less for each slot, and what stays elsewhere, whose places close ranks.
         size_t kept = 0;
-        for (size_t l = 0; l < L_; ++l) {  // those held leave: the others close ranks
+        for (size_t l = 0; l < L_; ++l) {
             if (!(r[l] > 0)) continue;
-            if (held(l) < 0) {
+            if (const int32_t h = clusters.slot(size_t(id[l])); h >= 0) {
+                lane.more[size_t(h)] -= r[l], lane.slots.push_back(h);
+            } else {
                 lane.place[kept++] = {id[l], r[l]};
-            } else if (!std::binary_search(lane.best.begin(), lane.best.begin() + std::ptrdiff_t(m), held(l))) {
-                moved = std::max(moved, double(r[l]));
             }
         }
-        if (moved > kStill) {
-            for (size_t l = 0; l < m; ++l) {
-                T& before = lane.before[size_t(lane.best[l])];
-                const T share = T(lane.share[l]);  // exact: it lies on the grid
-                if (share != before) out.push_back({lane.best[l], uint32_t(n), share - before});
-                before = 0;
-                if (share > 0) lane.place[kept++] = {int32_t(clusters[size_t(lane.best[l])]), share};
-            }
-            for (size_t l = 0; l < L_; ++l)
-                if (held(l) >= 0 && lane.before[size_t(held(l))] > 0)
-                    out.push_back({held(l), uint32_t(n), -std::exchange(lane.before[size_t(held(l))], T(0))});
-            for (size_t l = 0; l < L_; ++l) {
-                id[l] = l < kept ? lane.place[l].first : 0;
-                r[l] = l < kept ? lane.place[l].second : T(0);
-            }
-        } else {
-            for (size_t l = 0; l < L_; ++l)
-                if (held(l) >= 0) lane.before[size_t(held(l))] = 0;
+        for (size_t l = 0; l < m; ++l) {
+            const float share = float(lane.share[l]);  // exact: it lies on the grid, as do differences
+            float& more = lane.more[size_t(lane.best[l])];
+            if (more == 0) lane.slots.push_back(lane.best[l]);
+            more += share;
+            if (share > 0) lane.place[kept++] = {int32_t(clusters[size_t(lane.best[l])]), share};
+        }
+        double moved = 0;
+        for (const int32_t h : lane.slots) moved = std::max(moved, std::abs(double(lane.more[size_t(h)])));
+        for (const int32_t h : lane.slots)
+            if (const float more = std::exchange(lane.more[size_t(h)], 0.f); more != 0 && moved > kStill)
+                out.push_back({h, n, more});
+        lane.slots.clear();
+        if (!(moved > kStill)) return;
+        for (size_t l = 0; l < L_; ++l) {
+            id[l] = l < kept ? lane.place[l].first : 0;
+            r[l] = l < kept ? lane.place[l].second : 0.f;
         }
     }
 
-    /// Calls tell(row, slot, share) for every share in a cluster that is held.
+    /// Calls tell(row, slot, share) for every share of these rows in a cluster that is held.
     template <class Tell>
-    void for_each_held(const HeldClusters& held, Tell tell) const {
-        for (size_t n = 0; n < rows_; ++n)
+    void for_each_held(size_t first, size_t last, const HeldClusters& held, Tell tell) const {
+        for (size_t n = first; n < last; ++n)
             for (size_t i = n * L_; i < (n + 1) * L_; ++i)
                 if (const int32_t h = r_[i] > 0 ? held.slot(size_t(id_[i])) : -1; h >= 0) tell(n, h, r_[i]);
     }
@@ -133,13 +125,13 @@ class RowShares {
     void forget() {
         compares_ = true;
         std::ranges::fill(id_, 0);
-        score_.assign(r_.size(), -std::numeric_limits<Score>::infinity());
+        score_.assign(r_.size(), -std::numeric_limits<double>::infinity());
     }
 
     /// Keeps the cluster if its score is among the row's best so far. Equal scores are in the order of clusters, so
     /// that it does not matter which came first.
-    void offer(size_t n, int32_t k, Score score) {
-        Score* const s = &score_[n * L_];
+    void offer(size_t n, int32_t k, double score) {
+        double* const s = &score_[n * L_];
         int32_t* const id = &id_[n * L_];
         auto before = [&](size_t l) { return s[l] > score || (s[l] == score && id[l] < k); };
         if (before(L_ - 1)) return;
@@ -151,13 +143,13 @@ class RowShares {
     void settle(int threads) {
         parallel_for(rows_, 256, threads, [&](size_t begin, size_t end, size_t) {
             for (size_t n = begin; n < end; ++n) {
-                T* const r = &r_[n * L_];
-                const Score* const s = &score_[n * L_];
+                float* const r = &r_[n * L_];
+                const double* const s = &score_[n * L_];
                 double sum = 0;
-                if (!(s[0] > -std::numeric_limits<Score>::infinity()))
+                if (!(s[0] > -std::numeric_limits<double>::infinity()))
                     throw std::logic_error("no cluster has a score for row " + std::to_string(n));
-                for (size_t l = 0; l < L_; ++l) sum += double(r[l] = T(math::exp(double(s[l] - s[0]))));
-                for (size_t l = 0; l < L_; ++l) r[l] = T(double(r[l]) / sum);
+                for (size_t l = 0; l < L_; ++l) sum += double(r[l] = float(math::exp(double(s[l] - s[0]))));
+                for (size_t l = 0; l < L_; ++l) r[l] = float(double(r[l]) / sum);
                 to_grid(1.0, std::span(r, L_));
             }
         });
@@ -183,7 +175,7 @@ class RowShares {
         double outside = 0;
         size_t room = L_;
         for (size_t l = 0; l < L_; ++l) {
-            const T r = r_[n * L_ + l];
+            const float r = r_[n * L_ + l];
             if (r > 0 && held.slot(size_t(id_[n * L_ + l])) < 0) outside += double(r), --room;
         }
         return {1.0 - outside, room};
@@ -204,9 +196,9 @@ class RowShares {
     }
 
     const size_t L_, rows_;
-    std::vector<int32_t> id_;   // [rows, L] clusters of a row, those with a share first
-    std::vector<T> r_;          // [rows, L] their shares; they sum to one, exactly
-    std::vector<Score> score_;  // [rows, L] while rows compare clusters
+    std::vector<int32_t> id_;    // [rows, L] clusters of a row, those with a share first
+    std::vector<float> r_;       // [rows, L] their shares; they sum to one, exactly
+    std::vector<double> score_;  // [rows, L] while rows compare clusters
     bool compares_ = false;
 };
 

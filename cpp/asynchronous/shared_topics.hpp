@@ -1,41 +1,64 @@
 // What all workers on a corpus share, and the statistics that each of them posts.
 #pragma once
+#include <atomic>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "asynchronous/topic_shard.hpp"
-#include "asynchronous/totals.hpp"
 #include "asynchronous/word_counts.hpp"
-#include "global/topic_table.hpp"
+#include "models/topic_table.hpp"
 
 namespace topmix::asynchronous {
+
+/// Sums over all blocks that every worker reads and none owns, such as sum_v lambda_v: kept fresh by deltas.
+///
+/// A worker that has changed a block adds the difference; one that begins a visit reads the sums as they are. No lock,
+/// and nothing is lost: the sum is that of all deltas, in double, in whatever order they came.
+class Totals {
+  public:
+    explicit Totals(size_t n) : sum_(n) {}
+
+    void add(std::span<const double> delta) {
+        for (size_t k = 0; k < sum_.size(); ++k) {
+            double before = sum_[k].load(std::memory_order_relaxed);
+            while (!sum_[k].compare_exchange_weak(before, before + delta[k], std::memory_order_relaxed)) {
+            }
+        }
+    }
+    /// Call it while no worker runs.
+    void set(std::span<const double> x) {
+        for (size_t k = 0; k < sum_.size(); ++k) sum_[k].store(x[k]);
+    }
+    void read(std::span<double> out) const {
+        for (size_t k = 0; k < sum_.size(); ++k) out[k] = sum_[k].load(std::memory_order_relaxed);
+    }
+
+  private:
+    std::vector<std::atomic<double>> sum_;
+};
 
 /// The share of each topic that an entry does not keep: the mean of their phi, which leaves the kept ones unchanged
 /// (Zhang et al.), or the equal share that is best for the bound, exp(mean of log phi), renormalised.
 enum class Tail { mean, best };
 
+struct TopicSettings {
+    size_t K, C;  // topics, and how many an entry keeps
+    Tail tail;
+    size_t warm_up = 0;     // passes of each worker under means instead of exponentiated mean logarithms
+    bool by_token = false;  // blocks are single words, whose row follows every token
+};
+
 /// The worker that holds a block owns its rows.
-struct SharedTopics {
+struct SharedTopics : TopicSettings {
     WordBlocks blocks;
     std::vector<std::vector<double>> S;  // [B], each [slots of the block, K]; empty where the block is elsewhere
     Totals total;                        // [K] sum of S over words
-    std::vector<double> alpha, eta_data, eta_total;
+    std::vector<double> alpha{}, eta_data{}, eta_total{};
     WordPrior eta{};
-    size_t K, C;
-    Tail tail;
-    size_t warm_up;  // passes of each worker under means instead of exponentiated mean logarithms
-    bool by_token;   // blocks are single words, whose row follows every token
 
-    SharedTopics(WordBlocks b, size_t topics, size_t keep, Tail r, size_t open, bool token)
-        : blocks(std::move(b)),
-          S(blocks.size()),
-          total(topics),
-          K(topics),
-          C(keep),
-          tail(r),
-          warm_up(open),
-          by_token(token) {}
+    SharedTopics(WordBlocks b, const TopicSettings& how)
+        : TopicSettings(how), blocks(std::move(b)), S(blocks.size()), total(how.K) {}
 
     size_t numbers_in(size_t b) const { return size_t(blocks.starts[b + 1] - blocks.starts[b]) * K; }
     double* row(size_t b, size_t slot) { return &S[b][(slot - size_t(blocks.starts[b])) * K]; }

@@ -5,21 +5,27 @@
 // Sums go by sixteens of topics. No phi leaves this file.
 #pragma once
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "asynchronous/topic_tables.hpp"
-#include "simd/lanes.hpp"
+#include "simd/select.hpp"
 
 namespace topmix::asynchronous {
 
 class TopicSolver {
   public:
     explicit TopicSolver(const SharedTopics& shared)
-        : tables(shared), doc(tables.vectors), K_(shared.K), C_(shared.C), tail_(shared.tail), u_(tables.vectors) {
+        : tables(shared),
+          doc(tables.vectors),
+          K_(shared.K),
+          C_(shared.C),
+          tail_(shared.tail),
+          u_(tables.vectors),
+          value_(K_ + 2 * kWidth),
+          id_(value_.size()) {
         for (size_t k = (tables.vectors - 1) * kWidth; k < K_; ++k) last_[k % kWidth] = kTrace;
     }
 
@@ -34,10 +40,9 @@ class TopicSolver {
     /// Whether what is not kept gets what is best for the bound: then tables need the sums of their logarithms.
     bool is_best() const { return !all() && tail_ == Tail::best && !warming_up_; }
 
-    /// A visit begins. In the warm-up, which does not climb the bound, `mean` does, and a few less than C may be kept.
+    /// A visit begins. In the warm-up, which does not climb the bound, `mean` does.
     void open(size_t rows, size_t entries, bool warm_up) {
         warming_up_ = warm_up;
-        slack_ = warm_up ? C_ / 8 : 0;
         tails_.clear();
         evens_.clear();
         word.assign(rows * tables.vectors, Vector{});
@@ -47,14 +52,13 @@ class TopicSolver {
         entropy = 0;
     }
 
-    /// One document's entries, under the tables. `cut` [entries] is where the last visit cut, or nothing if all are
-    /// kept.
-    void pair(std::span<const uint16_t> row, std::span<const float> count, float* cut) {
+    /// One document's entries, under the tables.
+    void pair(std::span<const uint16_t> row, std::span<const float> count) {
         std::ranges::fill(doc, Vector{});
         doc_even = 0;
         // Few topics are left of most documents: there is nothing to choose then.
         const bool keeps_all = all() || Lanes<float>::count_ge(numbers(tables.w), K_, kTiny) <= C_;
-        keeps_all ? solve<true>(row, count, cut) : solve<false>(row, count, cut);
+        keeps_all ? solve<true>(row, count) : solve<false>(row, count);
         double cross = 0;
         const float *x = numbers(doc), *log_w = numbers(tables.log_w);
 #pragma omp simd reduction(+ : cross)
@@ -88,7 +92,7 @@ class TopicSolver {
     static constexpr float kNothing = 1e-9f;  // of an entry: a topic with less is as good as none
 
     template <bool All>
-    void solve(std::span<const uint16_t> row, std::span<const float> count, float* cut) {
+    void solve(std::span<const uint16_t> row, std::span<const float> count) {
         const size_t J = tables.vectors;
         const Vector *w = tables.w.data(), trace = kTrace + Vector{};
         Vector *u = u_.data(), *A = doc.data();
@@ -102,14 +106,15 @@ class TopicSolver {
                 const Vector a = count[i] / z + Vector{};
                 for (size_t j = 0; j < J; ++j) A[j] += a * u[j], back[j] += a * u[j];
             } else {
-                const Share share = keep(z, row[i], cut[i]);
+                const Share share = keep(z, row[i]);
                 sums_[at_++] = share.sum;
                 float even = count[i] * share.tail / share.sum;
                 if (!(even <= count[i])) even = count[i] * (share.tail / share.sum);  // the product was infinite
-                const Vector a = count[i] / share.sum + Vector{}, b = even + Vector{}, t = share.cut + Vector{};
-                for (size_t j = 0; j < J; ++j) {
-                    const Vector x = choose(u[j] >= t, larger(a * u[j] - b, Vector{}), Vector{});
-                    A[j] += x, back[j] += x;
+                const float a = count[i] / share.sum;
+                float *of_doc = numbers(doc), *of_word = reinterpret_cast<float*>(back);
+                for (size_t l = 0; l < share.kept; ++l) {
+                    const float x = larger(a * value_[l] - even, 0.f);
+                    of_doc[id_[l]] += x, of_word[id_[l]] += x;
                 }
                 doc_even += even;
                 spread[row[i]] += double(even);
@@ -123,66 +128,42 @@ class TopicSolver {
     }
 
     struct Share {
-        float sum, cut, tail;             // of all u; what is kept is >= cut; each of the others counts as `tail` in it
-        float others = 0, kept_logs = 0;  // how many; sum of log u over what is kept
+        float sum, tail;                  // of all u; each of those that are not kept counts as `tail` in it
+        size_t kept;                      // how many are kept
+        float others = 0, kept_logs = 0;  // how many are not; sum of log u over what is kept
     };
 
-    /// Of the entry with weights u_, which sum to z.
-    Share keep(float z, size_t r, float& last_cut) {
-        const float nothing = z * kNothing;
-        const size_t n = Lanes<float>::count_ge(numbers(u_), K_, nothing);
-        if (n <= C_) return {z, nothing, 0};
-        const auto [t, kept] = threshold(numbers(u_), nothing, n, z, last_cut * z);
-        last_cut = t / z;
-        const Vector cut = t + Vector{}, *log_e = &tables.log_e[r * tables.vectors], *log_w = tables.log_w.data();
-        Vector top{}, low{}, logs{};
-        for (size_t j = 0; j < tables.vectors; ++j) {
-            const auto in = u_[j] >= cut;
-            top += choose(in, u_[j], Vector{});
-            low += choose(in, Vector{}, u_[j]);
-            logs += choose(in, log_e[j] + log_w[j], Vector{});
+    /// Of the entry with weights u_, which sum to z: puts what is kept into value_ and id_. Of equal weights the first
+    /// are kept.
+    Share keep(float z, size_t r) {
+        float* u = numbers(u_);
+        const size_t n = Lanes<float>::filter_ge(u, K_, z * kNothing, value_.data(), id_.data(), value_.size());
+        if (n <= C_) return {z, 0, n};
+        select_top_l(std::span<const float>(u, K_), C_, id_.data(), value_.data());
+        const float *log_e = numbers(tables.log_e) + r * stride(), *log_w = numbers(tables.log_w);
+        float top = 0, logs = 0;
+        for (size_t l = 0; l < C_; ++l) {
+            top += value_[l], logs += log_e[id_[l]] + log_w[id_[l]];
+            u[id_[l]] = 0;
         }
-        const float others = float(K_ - kept), kept_logs = topmix::sum(logs);
-        if (!is_best()) return {z, t, topmix::sum(low) / others, others, kept_logs};
-        const double left = tables.log_e_all[r] + tables.log_all - double(kept_logs);
-        const float tail = math::exp(float(left) / others);
-        return {topmix::sum(top) + others * tail, t, tail, others, kept_logs};
-    }
-
-    struct Cut {
-        float t;
-        size_t kept;
-    };
-
-    /// A number that C of u reach, or a few less in the warm-up, where n > C reach `least` and none is over `most`. The
-    /// first try is where it lay at the last visit, the next ones where it would be if logarithms were spread evenly.
-    /// Of equal weights the first are kept; the others are made a little less.
-    Cut threshold(float* u, float least, size_t n, float most, float guess) const {
-        // The bits of positive numbers are in their order, and nearly as their logarithms.
-        int64_t low = std::bit_cast<int32_t>(least), high = std::bit_cast<int32_t>(most) + 1;
-        int64_t middle = std::bit_cast<int32_t>(guess), below = int64_t(n), above = 0;  // how many reach low, and high
-        for (unsigned tries = 1; high - low > 1; ++tries) {
-            middle = std::clamp(middle, low + 1, high - 1);
-            const float t = std::bit_cast<float>(int32_t(middle));
-            const size_t found = Lanes<float>::count_ge(u, K_, t);
-            if (found <= C_ && found + slack_ >= C_) return {t, found};
-            (found > C_ ? low : high) = middle;
-            (found > C_ ? below : above) = int64_t(found);
-            middle = tries % 4 ? low + (high - low) * (below - int64_t(C_)) / (below - above) : (low + high) / 2;
+        const float others = float(K_ - C_);
+        if (is_best()) {
+            const double left = tables.log_e_all[r] + tables.log_all - double(logs);
+            const float tail = math::exp(float(left) / others);
+            return {top + others * tail, tail, C_, others, logs};
         }
-        const float t = std::bit_cast<float>(int32_t(low)), less = std::bit_cast<float>(int32_t(low - 1));
-        size_t surplus = Lanes<float>::count_ge(u, K_, t) - C_;
-        for (size_t k = K_; surplus > 0;)
-            if (u[--k] == t) u[k] = less, --surplus;
-        return {t, C_};
+        Vector low{};
+        for (const Vector& rest : u_) low += rest;
+        return {z, topmix::sum(low) / others, C_, others, logs};
     }
 
     const size_t K_, C_;
     const Tail tail_;
-    std::vector<Vector> u_;  // [vectors] weights of the entry at hand
-    Vector last_{};          // the trace in the last vector: nothing beyond K
+    std::vector<Vector> u_;     // [vectors] weights of the entry at hand
+    std::vector<float> value_;  // [K] what an entry keeps, and its topics
+    std::vector<int32_t> id_;
+    Vector last_{};  // the trace in the last vector: nothing beyond K
     bool warming_up_ = false;
-    size_t slack_ = 0;
     std::vector<float> sums_;           // [entries of the visit]
     std::vector<float> tails_, evens_;  // of those that have others than what they keep, where not the best is done
     size_t at_ = 0;

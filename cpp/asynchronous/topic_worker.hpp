@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "asynchronous/pair_counts.hpp"
+#include "asynchronous/routes.hpp"
 #include "asynchronous/topic_solver.hpp"
-#include "asynchronous/transport.hpp"
 
 namespace topmix::asynchronous {
 
@@ -33,52 +33,31 @@ class TopicWorker {
     /// What stands for exp psi(x): shares of topics in each word alone, x itself, or what it says.
     enum class Under { shares, means, logarithms };
 
-    /// `packed`: what words have from these documents is kept without zeros.
-    TopicWorker(SharedTopics& shared, const Csr<float>& X, size_t first, size_t last, bool packed = false)
+    TopicWorker(SharedTopics& shared, const Csr<float>& X, size_t first, size_t last)
         : shared_(shared),
           shard_(X, shared.blocks, first, last),
           K_(shared.K),
           solver_(shared),
           pairs_(shard_, shared.K, shared.C),
-          R_(shard_.slot.size(), K_, packed),
+          R_(shard_.slot.size(), K_),
           N_(shard_.docs * K_, 0.0),
           even_(shard_.docs, 0.0),
           entropy_(shared.blocks.size(), 0.0),
-          cut_(solver_.all() ? 0 : shard_.row.size(), 1.f / float(K_)),
           delta_(K_) {}
 
     const TopicShard& shard() const { return shard_; }
 
-    /// Where the documents start: every token of a word has the same shares of topics, in proportion to the shared
-    /// counts plus the prior. Then it makes `settle` passes under the shared topics, which stay as they are.
-    /// Ends early when `stop` says so.
-    template <class Stop>
-    void begin(size_t settle, Stop&& stop) {
-        for (size_t n = 0; n <= settle; ++n)
-            for (size_t b = 0; b < shared_.blocks.size(); ++b) {
-                if (stop()) return;
-                begin(b, n == 0 ? Under::shares : Under::logarithms);
-            }
-    }
-
-    /// One block of that. The block's rows stay as they are.
+    /// Documents are solved for a block whose rows stay as they are.
     void begin(size_t b, Under under) {
         solve(b, under);
         replace(b, false);
     }
 
-    /// Adds what it holds to the shared. For the beginning, while no worker runs.
-    void contribute() {
-        std::ranges::fill(delta_, 0.0);
-        for (size_t b = 0; b < shared_.blocks.size(); ++b) contribute(b, shared_.S[b].data());
-        shared_.total.add(delta_);
-    }
-
-    /// Adds what it holds of block b to these rows [slots of the block, K], and their sums over words to delta().
+    /// Adds what it holds of block b to these rows [slots of the block, K].
     void contribute(size_t b, double* rows) {
         for (size_t r = size_t(shard_.row_starts[b]); r < size_t(shard_.row_starts[b + 1]); ++r) {
-            double *S = rows + (shard_.slot[r] - shared_.blocks.starts[b]) * std::ptrdiff_t(K_), *delta = delta_.data();
-            R_.each(r, row_, [=](size_t k, double x) { S[k] += x, delta[k] += x; });
+            double* S = rows + (shard_.slot[r] - shared_.blocks.starts[b]) * std::ptrdiff_t(K_);
+            R_.each(r, row_, [S](size_t k, double x) { S[k] += x; });
         }
     }
 
@@ -140,7 +119,7 @@ class TopicWorker {
 
     size_t bytes() const {
         return pairs_.bytes() + R_.bytes() + sizeof(double) * (N_.size() + even_.size()) +
-               sizeof(float) * (cut_.size() + shard_.count.size()) + sizeof(uint16_t) * shard_.row.size() +
+               sizeof(float) * shard_.count.size() + sizeof(uint16_t) * shard_.row.size() +
                (sizeof(int32_t) + sizeof(int64_t)) * shard_.doc.size();
     }
 
@@ -165,8 +144,7 @@ class TopicWorker {
             const size_t d = size_t(shard_.doc[p]), i = size_t(shard_.entry_starts[p]);
             const size_t n = size_t(shard_.entry_starts[p + 1]) - i;
             if (under != Under::shares) solver_.tables.document(&N_[d * K_], even_[d], others);
-            solver_.pair(std::span(shard_.row).subspan(i, n), std::span(shard_.count).subspan(i, n),
-                         cut_.empty() ? nullptr : &cut_[i]);
+            solver_.pair(std::span(shard_.row).subspan(i, n), std::span(shard_.count).subspan(i, n));
             pairs_.replace(p, numbers(solver_.doc), solver_.doc_even, &N_[d * K_], even_[d]);
         }
         solver_.close(std::span(shard_.count).subspan(from, to - from));
@@ -191,8 +169,7 @@ class TopicWorker {
             const bool others = solver_.is_best();
             solver_.tables.words(b, slots(b), means, others);
             solver_.tables.document(N, even, others);
-            solver_.pair(std::span(shard_.row).subspan(i, 1), std::span(shard_.count).subspan(i, 1),
-                         cut_.empty() ? nullptr : &cut_[i]);
+            solver_.pair(std::span(shard_.row).subspan(i, 1), std::span(shard_.count).subspan(i, 1));
             for (size_t k = 0; k < K_; ++k) before_[k] = N[k] + even;
             pairs_.replace(p, numbers(solver_.doc), solver_.doc_even, N, even_[d]);
             solver_.close(std::span(shard_.count).subspan(i, 1));
@@ -220,8 +197,7 @@ class TopicWorker {
         for (size_t r = size_t(shard_.row_starts[b]); r < size_t(shard_.row_starts[b + 1]); ++r) {
             const size_t here = r - size_t(shard_.row_starts[b]);
             float* now = numbers(solver_.word) + here * solver_.stride();
-            if (R_.is_packed())
-                for (size_t k = 0; k < K_; ++k) now[k] = now[k] < WordCounts::kTrifle ? 0.f : now[k];
+            for (size_t k = 0; k < K_; ++k) now[k] = now[k] < WordCounts::kTrifle ? 0.f : now[k];
             const double even = solver_.spread[here];
             double all = even * double(K_);
 #pragma omp simd reduction(+ : all)
@@ -249,9 +225,8 @@ class TopicWorker {
     std::vector<double> even_;     // [docs] what every topic has from entries that do not keep it; topics that are kept
                                    // have it too, and N makes up for it
     std::vector<double> entropy_;  // [B]
-    std::vector<float> cut_;       // [entries] the least share that was kept, where not all are
     std::vector<double> delta_;    // [K]
-    std::vector<float> row_;       // [K], for a packed row
+    std::vector<float> row_;       // [K], laid out
     std::vector<double> moved_, before_;  // [K], for updates by token
     size_t visits_ = 0;
 };

@@ -1,7 +1,7 @@
 // Workers keep their data, and blocks of parameters move between them. Here is the loop of a worker, and the interface
 // of the caller that starts the workers and reads their results.
 //
-//     pop a block -> visit it -> record the visit -> push it to the next worker
+//     take a block -> visit it -> give it to the next worker
 //
 // A pass of a worker is one visit to every block. After each pass the worker puts a post into its mailbox: its own
 // statistics, which no other worker writes. Then it works on. The posts of all workers after the same pass add up to a
@@ -24,8 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "asynchronous/ownership.hpp"
-#include "asynchronous/transport.hpp"
+#include "asynchronous/routes.hpp"
 #include "base/parallel.hpp"
 
 namespace topmix::asynchronous {
@@ -41,15 +40,10 @@ class WorkerPool {
     using Post = typename Worker::Post;
     static constexpr size_t kLead = 2;
 
-    WorkerPool(size_t blocks, std::vector<std::unique_ptr<Worker>> workers, uint64_t seed, Routes routes,
+    /// The caller keeps the workers.
+    WorkerPool(size_t blocks, const std::vector<std::unique_ptr<Worker>>& workers, uint64_t seed, Routes routes,
                HeldBlocks hold = {})
-        : workers_(std::move(workers)),
-          mailbox_(workers_.size()),
-          owners_(blocks, workers_.size(), seed, routes),
-          transport_(std::make_unique<Queues>(blocks, workers_.size())),
-          hold_(hold) {
-        for (BlockId b = 0; b < blocks; ++b) transport_->push(b, owners_.next(b));
-    }
+        : workers_(workers), mailbox_(workers.size()), routes_(blocks, workers.size(), seed, routes), hold_(hold) {}
     ~WorkerPool() {
         halt_.store(true);
         threads_.reset();
@@ -57,20 +51,14 @@ class WorkerPool {
 
     size_t size() const { return workers_.size(); }
     Worker& operator[](size_t w) { return *workers_[w]; }
-    OwnershipTable& owners() { return owners_; }
-    /// Call it while no worker runs.
-    void audit() { owners_.audit(*transport_); }
+    const RouteTable& routes() const { return routes_; }
 
     /// Starts the workers; they run until each has made this many passes, counted from the beginning.
     void start(size_t passes) {
         stop();
         if (failed_.load()) throw std::logic_error("a worker failed with blocks in its hands");
         passes_ = std::min(passes, size_t(UINT32_MAX));  // products with blocks and workers fit
-        for (BlockId b = 0; b < owners_.blocks(); ++b)
-            if (owners_.holder(b) == OwnershipTable::kFinished && owners_.rounds(b) < passes) {
-                owners_.send_again(b);
-                transport_->push(b, owners_.next(b));
-            }
+        routes_.go_on(passes_);
         halt_.store(false);
         threads_ = std::make_unique<ThreadGroup>(workers_.size(), [this](size_t w) { run(w); });
     }
@@ -130,18 +118,15 @@ class WorkerPool {
   private:
     struct alignas(64) Mailbox {
         std::atomic<size_t> visits{0}, posted{0};  // written by the worker
-        std::array<std::optional<Post>, kLead>
-            slot{};  // the worker fills it, then raises `posted`; the reader empties it
+        // The worker fills a slot, then raises `posted`; the reader empties it.
+        std::array<std::optional<Post>, kLead> slot{};
     };
 
     void run(size_t w) {
         try {
             std::vector<BlockId> held;
             work(w, held);
-            for (const BlockId b : held) {
-                owners_.give_back(b, w);
-                transport_->push(b, w);
-            }
+            for (const BlockId b : held) routes_.give_back(b, w);
         } catch (...) {
             failed_.store(true);
             halt_.store(true);
@@ -151,7 +136,7 @@ class WorkerPool {
 
     void work(size_t w, std::vector<BlockId>& held) {
         Mailbox& me = mailbox_[w];
-        const size_t B = owners_.blocks();
+        const size_t B = routes_.blocks();
         size_t visits = me.visits.load(), posted = me.posted.load();
         for (size_t idle = 0; !halt_.load(std::memory_order_relaxed);) {
             if (visits / B > posted) {  // a pass is over
@@ -164,9 +149,10 @@ class WorkerPool {
             }
             if (visits >= passes_ * B) return;
             const size_t room = std::min(hold_.most, B - visits % B);
-            for (BlockId b; held.size() < room && transport_->pop(w, b);) {
-                owners_.take(b, w);
-                held.push_back(b);
+            while (held.size() < room) {
+                const auto block = routes_.take(w);
+                if (!block) break;
+                held.push_back(*block);
             }
             // With too few it waits for more, but not for ever: two workers may each hold what the other waits for.
             if (held.empty() || (held.size() < std::min(hold_.least, room) && idle < kMostIdle)) {
@@ -175,10 +161,7 @@ class WorkerPool {
             }
             idle = 0;
             workers_[w]->visit(std::span<const BlockId>(held));
-            for (const BlockId b : held) {
-                const size_t to = owners_.give(b, w, passes_);
-                if (to < workers_.size()) transport_->push(b, to);
-            }
+            for (const BlockId b : held) routes_.give(b, w, passes_);
             me.visits.store(visits += held.size(), std::memory_order_relaxed);
             held.clear();
         }
@@ -194,10 +177,9 @@ class WorkerPool {
         }
     }
 
-    std::vector<std::unique_ptr<Worker>> workers_;
+    const std::vector<std::unique_ptr<Worker>>& workers_;
     std::vector<Mailbox> mailbox_;
-    OwnershipTable owners_;
-    std::unique_ptr<Transport> transport_;
+    RouteTable routes_;
     const HeldBlocks hold_;
     size_t passes_ = 0;
     std::atomic<size_t> read_{0};

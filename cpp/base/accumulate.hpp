@@ -1,4 +1,5 @@
-// Owner-computes sums: the same bits for any number of threads, no atomics, no copy of the bins for each thread.
+// Grouping for owner-computes sums: the same bits for any number of threads, no atomics, no copy of the bins for each
+// thread.
 //
 // Items are grouped by the bin that they go to, keeping their order; then each bin has one owner, who adds its items in
 // order. Who owns which bin may change from run to run; what is added, and in which order, may not.
@@ -49,42 +50,6 @@ void group_by(std::span<const Id> ids, size_t n_bins, int threads, std::span<int
         int64_t* to = next.data() + begin / block * n_bins;
         for (size_t i = begin; i < end; ++i) order[size_t(to[size_t(ids[i])]++)] = Order(i);
     });
-}
-
-/// Calls add(bin, item) for every item, bin by bin, the items of a bin in order and by one thread.
-/// Chunks are runs of bins, so add may keep nothing between bins but what it writes to its own.
-template <class Order, class Add>
-void owner_accumulate(std::span<const int64_t> starts, std::span<const Order> order, int threads, Add&& add) {
-    const size_t n_bins = starts.size() - 1;
-    constexpr size_t per_chunk = 4096;  // items; many small bins share a chunk, a large bin is one by itself
-    const size_t grain = std::max<size_t>(1, n_bins * per_chunk / std::max<size_t>(order.size(), 1));
-    parallel_for(n_bins, grain, threads, [&](size_t begin, size_t end, size_t) {
-        for (size_t b = begin; b < end; ++b)
-            for (int64_t i = starts[b]; i < starts[b + 1]; ++i) add(b, size_t(order[size_t(i)]));
-    });
-}
-
-/// The sum of get(i) over [0, n): blocks of fixed length, each summed in order, then pairwise. The error grows like log
-/// n.
-template <class Get>
-double parallel_sum(size_t n, int threads, Get&& get) {
-    constexpr size_t block = 512;
-    std::vector<double> part((n + block - 1) / block);
-    parallel_for(n, 16 * block, threads, [&](size_t begin, size_t end, size_t) {
-        for (size_t at = begin; at < end; at += block) {
-            double s = 0;
-            for (size_t i = at; i < std::min(at + block, end); ++i) s += double(get(i));
-            part[at / block] = s;
-        }
-    });
-    for (size_t left = part.size(); left > 1; left = (left + 1) / 2)
-        for (size_t i = 0; i < left / 2; ++i) part[i] += part[left - 1 - i];
-    return part.empty() ? 0.0 : part[0];
-}
-
-template <class T>
-double parallel_sum(std::span<const T> x, int threads) {
-    return parallel_sum(x.size(), threads, [&](size_t i) { return x[i]; });
 }
 
 }  // namespace topmix

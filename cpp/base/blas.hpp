@@ -1,7 +1,7 @@
 // Matrix products and inverses by the BLAS and LAPACK that SciPy brings, reached through the addresses that it
 // publishes for other extensions.
 //
-// Each call here runs on one thread: callers of kernels hold the library to one (topmix/numerics/blas.py), and
+// Each call here runs on one thread: callers of kernels hold the library to one (topmix/base/threads.py), and
 // kernels run many calls beside each other, on blocks that depend on the data alone. So the bits do not
 // depend on the number of threads. Matrices are stored row by row, as everywhere in topmix.
 #pragma once

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/views.hpp"
-#include "global/word_stats.hpp"
+#include "models/word_stats.hpp"
 
 namespace topmix {
 
@@ -56,6 +56,13 @@ Mat<T> give(std::vector<T>&& values, size_t rows, size_t cols) {
     return Mat<T>(owned->data(), {rows, cols}, owner);
 }
 
+/// What `work` returns, while other threads of Python go on.
+template <class Work>
+auto unlocked(Work&& work) {
+    nb::gil_scoped_release nogil;
+    return work();
+}
+
 inline void require(bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(what);
 }
@@ -66,7 +73,7 @@ inline void check_topic_count(size_t K) { require(1 <= K && K <= kMaxTopics, "K 
 /// How many threads a kernel may use. Some make scratch for each of them, so that a number that nobody has would be
 /// paid for in memory; bits depend on no number.
 struct Threads {
-    static constexpr int kMost = 1024;  // as in numerics/threads.py
+    static constexpr int kMost = 1024;  // as in base/threads.py
     int n = 1;
     operator int() const { return n; }
 };
@@ -119,7 +126,7 @@ Csr<T> unchecked_csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>&
 }
 
 /// Sparse rows for a kernel: nothing that it reads or writes by them lies outside of the arrays. Data is checked where
-/// it comes in (data/corpus.py, data/rows.py), with better messages; here nothing gets past, whoever calls.
+/// it comes in (corpus/corpus.py, corpus/rows.py), with better messages; here nothing gets past, whoever calls.
 template <class T>
 Csr<T> csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index, const Vec<const T>& value,
            size_t n_words) {

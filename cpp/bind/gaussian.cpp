@@ -1,6 +1,6 @@
 // Local step of Gaussian mixtures, and where BLAS comes from.
-#include "local/gaussian.hpp"
-#include "local/moments.hpp"
+#include "steps/gaussian.hpp"
+#include "steps/moments.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -10,7 +10,7 @@
 
 #include "bind/arrays.hpp"
 #include "bind/quadratic.hpp"
-#include "global/wishart.hpp"
+#include "models/wishart.hpp"
 
 namespace topmix {
 
@@ -58,14 +58,11 @@ void assign(Mat<const T> z, Mat<const T> W, Vec<const T> constant, const std::st
     const size_t n = z.shape(0), K = constant.size(), L = cluster.shape(1);
     const Features features{quadratic(kind), linear, z.shape(1)};
     require(W.shape(0) == K && W.shape(1) == features.size(), "W must be [K, features]");
-    require(1 <= L && L <= K, "need 1 <= L <= K");
-    require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
-    require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
+    const Assigned<T> out = assigned(n, K, cluster, r, entropy, likelihood);
     threads.n = busy_threads(threads, double(n) * double(K) * double(features.size() + kSelection));
     nb::gil_scoped_release nogil;
     const Scorer<T> score{features, view(W), view(constant)};
-    assign_gaussian<T>({view(z), z.shape(1)}, score, L, threads,
-                       {view(cluster), view(r), view(entropy), view(likelihood)});
+    assign_gaussian<T>({view(z), z.shape(1)}, score, L, threads, out);
 }
 
 template <class T>
@@ -75,15 +72,14 @@ void near(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> neighbours,
     const size_t n = z.shape(0), K = constant.size(), C = neighbours.shape(1), L = cluster.shape(1);
     const Features features{quadratic(kind), linear, z.shape(1)};
     require(W.shape(0) == K && W.shape(1) == features.size(), "W must be [K, features]");
-    require(neighbours.shape(0) == K && 1 <= L && L <= C, "neighbours must be [K, L or more]");
+    require(neighbours.shape(0) == K, "neighbours must be [K, L or more]");
+    const Assigned<T> out = assigned(n, C, cluster, r, entropy, likelihood);
     require(was.size() == n, "need the last cluster of each row");
-    require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
-    require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
     require(all_below(view(neighbours), K), "a neighbour lies outside [0, K)");
     threads.n = busy_threads(threads, double(n) * double(C) * double(features.size() + kSelection));
     nb::gil_scoped_release nogil;
     assign_near<T>({view(z), z.shape(1)}, view(was), {view(neighbours), C}, features, {view(W), features.size()},
-                   view(constant), L, threads, {view(cluster), view(r), view(entropy), view(likelihood)});
+                   view(constant), L, threads, out);
 }
 
 template <class T>
@@ -91,15 +87,13 @@ void among(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> candidates
            Threads threads, Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy, Vec<double> likelihood) {
     const size_t n = z.shape(0), D = z.shape(1), K = constant.size(), C = candidates.shape(1), L = cluster.shape(1);
     require(W.shape(0) == K && W.shape(1) == D, "W must be [K, D]");
-    require(candidates.shape(0) == n && 1 <= L && L <= C, "candidates must be [rows, L or more]");
+    require(candidates.shape(0) == n, "candidates must be [rows, L or more]");
+    const Assigned<T> out = assigned(n, C, cluster, r, entropy, likelihood);
     require(was.size() == n, "need the last cluster of each row");
-    require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
-    require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
     require(all_below(view(candidates), K), "a candidate lies outside [0, K)");
     threads.n = busy_threads(threads, double(n) * double(C) * double(D + kSelection));
     nb::gil_scoped_release nogil;
-    assign_among<T>({view(z), D}, view(was), {view(candidates), C}, {view(W), D}, view(constant), L, threads,
-                    {view(cluster), view(r), view(entropy), view(likelihood)});
+    assign_among<T>({view(z), D}, view(was), {view(candidates), C}, {view(W), D}, view(constant), L, threads, out);
 }
 
 template <class T>

@@ -8,7 +8,7 @@
 #include "bind/topic_arrays.hpp"
 #include "bind/word_prior.hpp"
 #include "chains/gibbs_sequential.hpp"
-#include "local/sample.hpp"
+#include "steps/sample.hpp"
 
 namespace topmix {
 
@@ -96,12 +96,7 @@ double bind_words(Mat<const int32_t> word, Vec<const int64_t> total, Mat<const d
 
 auto bind_documents(const TokenRows& rows, Topics z, size_t K, Threads threads) {
     const Tokens tokens = rows.with(z, K);
-    DocTopics docs;
-    {
-        nb::gil_scoped_release nogil;
-        docs = document_topics(tokens, K, threads);
-    }
-    return give_docs(std::move(docs));
+    return give_docs(unlocked([&] { return document_topics(tokens, K, threads); }));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Local step of admixtures: groups of rows that share proportions of clusters.
-#include "local/groups.hpp"
+#include "steps/groups.hpp"
 
 #include <nanobind/stl/optional.h>
 
@@ -8,7 +8,7 @@
 
 #include "bind/arrays.hpp"
 #include "bind/quadratic.hpp"
-#include "local/gaussian.hpp"
+#include "steps/gaussian.hpp"
 
 namespace topmix {
 
@@ -25,15 +25,12 @@ void assign(Mat<const T> z, Vec<const int64_t> starts, Mat<const T> W, Mat<const
             "starts must be [groups + 1] and rise from 0 to the rows");
     require(G <= kMostRows, "too many groups");
     require(W.shape(0) == K && W.shape(1) == features.size(), "W must be [K, features]");
-    require(1 <= L && L <= K, "need 1 <= L <= K");
-    require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
-    require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
+    const Assigned<T> out = assigned(n, K, cluster, r, entropy, likelihood);
     threads.n = busy_threads(threads, double(n) * double(K) * double(features.size() + kSelection));
     nb::gil_scoped_release nogil;
     const std::vector<int32_t> group = group_of_rows(view(starts));
     const Scorer<T> score{features, view(W), view(constant), K, group};
-    assign_gaussian<T>({view(z), z.shape(1)}, score, L, threads,
-                       {view(cluster), view(r), view(entropy), view(likelihood)});
+    assign_gaussian<T>({view(z), z.shape(1)}, score, L, threads, out);
 }
 
 template <class T>

@@ -3,11 +3,11 @@
 
 #include <optional>
 
-#include "bind/arrays.hpp"
+#include "bind/topic_arrays.hpp"
 #include "chains/row_clusters.hpp"
-#include "global/word_stats.hpp"
-#include "likelihoods/categorical.hpp"
-#include "local/mixture.hpp"
+#include "models/categorical.hpp"
+#include "models/word_stats.hpp"
+#include "steps/mixture.hpp"
 
 namespace topmix {
 
@@ -59,21 +59,17 @@ auto sum_rows_by_word(Vec<const int64_t> starts, Vec<const int32_t> order, Vec<c
     require(all_below(std::span<const int32_t>(view(cluster)), K), "a cluster is not below K");
     require(!weight || weight->size() == n, "need one weight a row");
     check_topic_count(K);
-    WordStats out;
-    {
-        nb::gil_scoped_release nogil;
-        const int32_t *k = cluster.data(), *row_of = row.data();
-        const float *x = value.data(), *share = r.data();
-        const double* w = weight ? weight->data() : nullptr;
-        out = sum_by_word(view(starts), view(order), K, threads, [=](int32_t i, Row& S) {
-            const size_t d = size_t(row_of[i]);
-            const double c = double(x[i]) * (w ? w[d] : 1.0);
+    const std::span<const double> w = weight ? view(*weight) : std::span<const double>();
+    const std::span<const int32_t> k = view(cluster), row_of = view(row);
+    const std::span<const float> x = view(value), share = view(r);
+    return give_words(unlocked([&] {
+        return sum_by_word(view(starts), view(order), K, threads, [=](int32_t i, Row& S) {
+            const size_t d = size_t(row_of[size_t(i)]);
+            const double c = double(x[size_t(i)]) * (w.empty() ? 1.0 : w[d]);
             // S_vk += w_n x_nv r_nk
             for (size_t l = 0; l < L; ++l) S.add(size_t(k[d * L + l]), c * double(share[d * L + l]));
         });
-    }
-    return std::make_tuple(give(std::move(out.indptr)), give(std::move(out.topic)), give(std::move(out.value)),
-                           give(std::move(out.totals)));
+    }));
 }
 
 using Cube = nb::ndarray<double, nb::numpy, nb::ndim<3>, nb::c_contig, nb::device::cpu>;

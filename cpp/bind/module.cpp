@@ -6,26 +6,24 @@
 namespace nb = nanobind;
 
 namespace topmix {
-void register_math(nb::module_& m);                   // exp, log and the gamma family over arrays
-void register_rng(nb::module_& m);                    // random streams keyed by (seed, pass, row)
-void register_accumulate(nb::module_& m);             // grouping by bin, sums that do not depend on threads
-void register_readers(nb::module_& m);                // text into rows of counts, and rows checked and tidied
-void register_tokenize(nb::module_& m);               // text into counts
-void register_shard(nb::module_& m);                  // local vocabularies, word-topic statistics
-void register_top_l(nb::module_& m);                  // the L best of each row, renormalised
-void register_mixture(nb::module_& m);                // local step of mixtures
-void register_gaussian(nb::module_& m);               // Gaussian mixtures, and the BLAS that they use
-void register_visit(nb::module_& m);                  // mixtures whose rows are read once
-void register_groups(nb::module_& m);                 // admixtures: groups of rows that share proportions
-void register_asynchronous_gaussian(nb::module_& m);  // Gaussian clusters that move between threads or processes
-void register_asynchronous_sparse(nb::module_& m);    // clusters of sparse rows, likewise
-void register_topics(nb::module_& m);                 // topic tables and the local step of topic models
-void register_own_priors(nb::module_& m);             // documents with priors of their own
-void register_sample(nb::module_& m);                 // the local step of topic models by sampling
-void register_asynchronous_topics(nb::module_& m);    // topics, whose words move between threads or processes
-void register_scvb0(nb::module_& m);                  // token-by-token steps of topic models: SCVB0 and CVB0
-void register_gibbs(nb::module_& m);                  // tokens with one topic each: collapsed Gibbs sampling
-void register_combinatorial(nb::module_& m);          // hard assignments under a penalty on topics
+void register_math(nb::module_& m);                  // exp, log and the gamma family over arrays
+void register_rng(nb::module_& m);                   // random streams keyed by (seed, pass, row)
+void register_readers(nb::module_& m);               // text into rows of counts, and rows checked and tidied
+void register_tokenize(nb::module_& m);              // text into counts
+void register_shard(nb::module_& m);                 // local vocabularies, word-topic statistics
+void register_top_l(nb::module_& m);                 // the L best of each row, renormalised
+void register_mixture(nb::module_& m);               // local step of mixtures
+void register_gaussian(nb::module_& m);              // Gaussian mixtures, and the BLAS that they use
+void register_visit(nb::module_& m);                 // mixtures whose rows are read once
+void register_groups(nb::module_& m);                // admixtures: groups of rows that share proportions
+void register_asynchronous_mixture(nb::module_& m);  // clusters that move between threads or processes
+void register_topics(nb::module_& m);                // topic tables and the local step of topic models
+void register_own_priors(nb::module_& m);            // documents with priors of their own
+void register_sample(nb::module_& m);                // the local step of topic models by sampling
+void register_asynchronous_topics(nb::module_& m);   // topics, whose words move between threads or processes
+void register_scvb0(nb::module_& m);                 // token-by-token steps of topic models: SCVB0 and CVB0
+void register_gibbs(nb::module_& m);                 // tokens with one topic each: collapsed Gibbs sampling
+void register_combinatorial(nb::module_& m);         // hard assignments under a penalty on topics
 }  // namespace topmix
 
 namespace {
@@ -42,7 +40,6 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::check_interrupt = check_signals;
     topmix::register_math(m);
     topmix::register_rng(m);
-    topmix::register_accumulate(m);
     topmix::register_readers(m);
     topmix::register_tokenize(m);
     topmix::register_shard(m);
@@ -51,8 +48,7 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::register_gaussian(m);
     topmix::register_visit(m);
     topmix::register_groups(m);
-    topmix::register_asynchronous_gaussian(m);
-    topmix::register_asynchronous_sparse(m);
+    topmix::register_asynchronous_mixture(m);
     topmix::register_topics(m);
     topmix::register_own_priors(m);
     topmix::register_sample(m);

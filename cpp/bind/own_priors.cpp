@@ -1,5 +1,5 @@
 // Priors of documents from covariates, and what documents say of them.
-#include "local/own_priors.hpp"
+#include "steps/own_priors.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -49,12 +49,10 @@ auto bind_own_stats(bool collapsed, const DocArrays& docs, Vec<const double> len
     std::span<double> first, second;
     if (x) given.x = {view(*x), P}, first = view(*M);
     if (Q) second = view(*Q);
-    OwnSums sums;
-    {
-        nb::gil_scoped_release nogil;
+    const auto sums = unlocked([&] {
         std::ranges::fill(first, 0.0), std::ranges::fill(second, 0.0);
-        sums = own_stats(collapsed ? Posterior::collapsed : Posterior::variational, given, threads, first, second);
-    }
+        return own_stats(collapsed ? Posterior::collapsed : Posterior::variational, given, threads, first, second);
+    });
     return std::make_tuple(sums.G, sums.A, sums.T);
 }
 

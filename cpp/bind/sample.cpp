@@ -1,5 +1,5 @@
 // The local step of topic models by sampling.
-#include "local/sample.hpp"
+#include "steps/sample.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>

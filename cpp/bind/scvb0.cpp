@@ -1,5 +1,5 @@
 // The token-by-token steps of collapsed topic models: SCVB0, which keeps nothing, and CVB0, which keeps every gamma.
-#include "local/scvb0.hpp"
+#include "steps/scvb0.hpp"
 
 #include <nanobind/stl/optional.h>
 
@@ -7,7 +7,7 @@
 
 #include "bind/arrays.hpp"
 #include "bind/topic_arrays.hpp"
-#include "local/cvb0.hpp"
+#include "steps/cvb0.hpp"
 
 namespace topmix {
 
@@ -24,11 +24,7 @@ auto bind_scvb0_step(const ShardArrays& shard, Mat<const float> table, Vec<const
             "averages must be [docs, K]");
     const Priors priors = priors_of(alpha, own, rows.X.rows());
     const std::span<float> N = averages ? view(*averages) : std::span<float>();
-    TopicResult out;
-    {
-        nb::gil_scoped_release nogil;
-        out = scvb0_step(rows, {view(table), K}, priors, options, pass, threads, scratch, N);
-    }
+    auto out = unlocked([&] { return scvb0_step(rows, {view(table), K}, priors, options, pass, threads, scratch, N); });
     return std::make_tuple(give_words(std::move(out.S)), give_docs(std::move(out.docs)), out.entropy, out.iterations);
 }
 
@@ -55,14 +51,11 @@ auto bind_cvb0_step(const ShardArrays& shard, const WordArrays& of_words, Vec<co
                 "the last gammas must be [entries, L]");
         last = {view(topic), view(r)};
     }
-    TopicResult out;
     Gammas next;
-    {
-        nb::gil_scoped_release nogil;
-        require(all_below(last.topic, K), "a topic of the last gammas is not below K");
-        out = cvb0_step(rows, {{view(table), K}, view(log_scale), view(norm)}, priors, {L, burn_in, float(least)}, last,
-                        threads, next);
-    }
+    require(all_below(last.topic, K), "a topic of the last gammas is not below K");
+    const Cvb0Words words{{view(table), K}, view(log_scale), view(norm)};
+    auto out =
+        unlocked([&] { return cvb0_step(rows, words, priors, {L, burn_in, float(least)}, last, threads, next); });
     return std::make_tuple(give_words(std::move(out.S)), give_docs(std::move(out.docs)), out.entropy, out.iterations,
                            std::make_tuple(give(std::move(next.topic), nnz, L), give(std::move(next.r), nnz, L)));
 }
@@ -70,7 +63,7 @@ auto bind_cvb0_step(const ShardArrays& shard, const WordArrays& of_words, Vec<co
 }  // namespace
 
 void register_scvb0(nb::module_& m) {
-    nb::class_<Scvb0Options>(m, "SCVB0Options", "Step sizes of documents; see cpp/local/scvb0.hpp.")
+    nb::class_<Scvb0Options>(m, "SCVB0Options", "Step sizes of documents; see cpp/steps/scvb0.hpp.")
         .def(
             "__init__",
             [](Scvb0Options* self, double scale, double offset, double decay, int burn_in, size_t L, uint64_t seed) {

@@ -3,7 +3,7 @@
 
 #include "bind/arrays.hpp"
 #include "data/localise.hpp"
-#include "global/word_stats.hpp"
+#include "models/word_stats.hpp"
 
 namespace topmix {
 

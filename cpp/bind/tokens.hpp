@@ -6,7 +6,7 @@
 
 #include "bind/arrays.hpp"
 #include "chains/gibbs.hpp"
-#include "local/word_order.hpp"
+#include "steps/word_order.hpp"
 
 namespace topmix {
 

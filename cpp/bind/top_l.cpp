@@ -2,8 +2,6 @@
 #include "simd/top_l.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <vector>
 
 #include "base/parallel.hpp"
 #include "bind/arrays.hpp"
@@ -54,28 +52,6 @@ void select_rows(Mat<const T> scores, size_t L, Mat<int32_t> idx, Mat<T> val, Th
     });
 }
 
-/// What one would write without select.hpp: nth_element on indices, then a sort so that the answer is the same.
-/// (nth_element on a copy of the scores, then a pass that collects, was slower.)
-void nth_element_rows(Mat<const float> scores, size_t L, Mat<int32_t> idx, Mat<float> r, bool log) {
-    check(scores, L, idx, r);
-    const Rows<const float> S{view(scores), scores.shape(1)};
-    const size_t m = idx.shape(1);
-    int32_t* const ids = idx.data();
-    float* const weights = r.data();
-    nb::gil_scoped_release nogil;
-    std::vector<int32_t> order(S.cols);
-    for (size_t n = 0; n < S.rows(); ++n) {
-        const float* s = S[n].data();
-        std::iota(order.begin(), order.end(), 0);
-        auto better = [s](int32_t a, int32_t b) { return s[a] > s[b] || (s[a] == s[b] && a < b); };
-        if (m < S.cols) std::nth_element(order.begin(), order.begin() + ptrdiff_t(m), order.end(), better);
-        std::sort(order.begin(), order.begin() + ptrdiff_t(m));
-        for (size_t l = 0; l < m; ++l) ids[n * m + l] = order[l], weights[n * m + l] = s[order[l]];
-        const std::span row(weights + n * m, m);
-        log ? softmax(row) : normalise(row);
-    }
-}
-
 template <class T>
 void add(nb::module_& m) {
     m.def("top_l_rows", &top_l_rows<T>, "scores"_a.noconvert(), "L"_a, "idx"_a.noconvert(), "r"_a.noconvert(), "log"_a,
@@ -94,8 +70,6 @@ void add(nb::module_& m) {
 void register_top_l(nb::module_& m) {
     add<float>(m);
     add<double>(m);
-    m.def("nth_element_rows", &nth_element_rows, "scores"_a.noconvert(), "L"_a, "idx"_a.noconvert(), "r"_a.noconvert(),
-          "log"_a, "A benchmark baseline: top_l_rows for finite scores by std::nth_element, on one thread.");
 }
 
 }  // namespace topmix

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "bind/arrays.hpp"
-#include "local/priors.hpp"
-#include "local/shard.hpp"
-#include "local/topic_result.hpp"
+#include "steps/priors.hpp"
+#include "steps/shard.hpp"
+#include "steps/topic_result.hpp"
 
 namespace topmix {
 

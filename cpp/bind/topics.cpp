@@ -1,5 +1,5 @@
 // Topic models: tables, the local step, document terms of the objective.
-#include "local/topics.hpp"
+#include "steps/topics.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -14,10 +14,10 @@
 #include "bind/arrays.hpp"
 #include "bind/topic_arrays.hpp"
 #include "bind/word_prior.hpp"
-#include "global/topic_bound.hpp"
-#include "global/topic_rows.hpp"
-#include "global/topic_table.hpp"
-#include "local/merged.hpp"
+#include "models/topic_bound.hpp"
+#include "models/topic_rows.hpp"
+#include "models/topic_table.hpp"
+#include "steps/merged.hpp"
 
 namespace topmix {
 
@@ -134,12 +134,10 @@ auto bind_topics_step(const ShardArrays& shard, Mat<const float> table, Vec<cons
     const LastVisit before = last ? last->checked(rows.X.rows(), words, K) : LastVisit{};
     const Priors priors = priors_of(alpha, own, rows.X.rows());
     const Responses responded = responses ? responses->checked(rows.X.rows(), K) : Responses{};
-    TopicResult out;
-    {
-        nb::gil_scoped_release nogil;
-        out = topics_step(rows, {view(table), K}, priors, options, from, last ? &before : nullptr, want_words, threads,
-                          scratch, responded);
-    }
+    auto out = unlocked([&] {
+        return topics_step(rows, {view(table), K}, priors, options, from, last ? &before : nullptr, want_words, threads,
+                           scratch, responded);
+    });
     return std::make_tuple(give_words(std::move(out.S)), give_docs(std::move(out.docs)), out.entropy,
                            std::make_tuple(out.iterations, out.tried, out.accepted));
 }
@@ -158,7 +156,7 @@ void bind_merged_entropy(const TopicScratch& scratch, size_t L, Vec<const int32_
 
 /// Every option is an argument, and can be read.
 void bind_options(nb::module_& m) {
-    nb::class_<DocumentOptions> c(m, "DocumentOptions", "How documents are solved: models/document_options.py.");
+    nb::class_<DocumentOptions> c(m, "DocumentOptions", "How documents are solved: models/topics.py.");
 #define TOPMIX_PARAMETER(type, name) , type name
 #define TOPMIX_VALUE(type, name) , name
 #define TOPMIX_ARGUMENT(type, name) , nb::arg(#name)

@@ -1,5 +1,5 @@
 // Local step of mixtures in one visit to the rows.
-#include "local/visit.hpp"
+#include "steps/visit.hpp"
 
 #include <nanobind/stl/optional.h>
 

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "bind/arrays.hpp"
-#include "global/word_prior.hpp"
+#include "models/word_prior.hpp"
 
 namespace topmix {
 

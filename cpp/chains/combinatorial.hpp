@@ -13,7 +13,7 @@
 #include "base/views.hpp"
 #include "chains/hard_document.hpp"
 #include "chains/tokens.hpp"
-#include "global/word_stats.hpp"
+#include "models/word_stats.hpp"
 #include "simd/block.hpp"
 
 namespace topmix {

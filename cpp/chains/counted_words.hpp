@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/views.hpp"
-#include "global/word_prior.hpp"
-#include "local/token_draw.hpp"
+#include "models/word_prior.hpp"
+#include "steps/token_draw.hpp"
 
 namespace topmix {
 

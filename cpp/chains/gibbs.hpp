@@ -1,5 +1,5 @@
 // Collapsed Gibbs sampling, many documents at once. gibbs_sequential.hpp draws one token after another, exactly. Here
-// words and totals stand as they were when a block of documents began; local/group_sampler.hpp draws its tokens.
+// words and totals stand as they were when a block of documents began; steps/group_sampler.hpp draws its tokens.
 // Blocks depend on data and settings alone, counts of words are whole numbers, so that threads may add to them in any
 // order, and random numbers belong to tokens: the result is the same for any number of threads.
 #pragma once
@@ -12,7 +12,7 @@
 #include "base/parallel.hpp"
 #include "chains/counted_words.hpp"
 #include "chains/tokens.hpp"
-#include "local/group_sampler.hpp"
+#include "steps/group_sampler.hpp"
 
 namespace topmix {
 

@@ -15,7 +15,7 @@
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "chains/tokens.hpp"
-#include "global/word_prior.hpp"
+#include "models/word_prior.hpp"
 #include "simd/block.hpp"
 
 namespace topmix {

@@ -26,7 +26,7 @@
 #include "base/parallel.hpp"
 #include "chains/hard_objective.hpp"
 #include "chains/tokens.hpp"
-#include "global/word_stats.hpp"
+#include "models/word_stats.hpp"
 #include "simd/block.hpp"
 
 namespace topmix {

@@ -9,9 +9,9 @@
 
 #include "base/parallel.hpp"
 #include "base/views.hpp"
-#include "global/word_stats.hpp"
-#include "local/topic_result.hpp"
-#include "local/word_order.hpp"
+#include "models/word_stats.hpp"
+#include "steps/topic_result.hpp"
+#include "steps/word_order.hpp"
 
 namespace topmix {
 

@@ -1,4 +1,4 @@
-// Checksums of pieces that are joined: files are checked when they are opened, on several threads.
+// Checksums: files are checked when they are opened, on several threads.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,12 +10,7 @@
 
 namespace topmix {
 
-/// The checksum of two pieces one after another, from the checksums of both and the length of the second.
-inline uint32_t crc32_joined(uint32_t first, uint32_t second, uint64_t n_bytes) {
-    return crc_multiply(first, crc_power(8 * n_bytes)) ^ second;
-}
-
-/// The same in pieces, on several threads.
+/// In pieces, on several threads.
 inline uint32_t crc32(std::span<const uint8_t> data, uint32_t crc, int threads) {
     constexpr size_t kPiece = 1 << 20;
     if (data.size() <= kPiece) return crc32(data, crc);

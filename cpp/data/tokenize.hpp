@@ -5,7 +5,7 @@
 // of the documents. So ids are in order of first sight, whatever the blocks, the rounds and the number of threads.
 // A round holds as much text as all before it together: most of its words are known then, and little is left to merge.
 //
-// Memory is the vocabulary plus the rows that the caller takes away. Twin: topmix/reference/tokenize.py.
+// Memory is the vocabulary plus the rows that the caller takes away. Twin: tests/twins/tokenize.py.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -4,44 +4,13 @@
 #include <numeric>
 #include <string>
 
-#include "asynchronous/totals.hpp"
+#include "asynchronous/shared_topics.hpp"
 #include "tests/check.hpp"
 
 using namespace topmix;
 using namespace topmix::asynchronous;
 
 namespace {
-
-void a_queue_gives_back_what_it_got_once() {
-    Queue<uint32_t> queue(5);
-    check(queue.capacity() == 8);
-    uint32_t x = 0;
-    check(!queue.pop(x));
-    for (uint32_t i = 0; i < 8; ++i) check(queue.push(i));
-    check(!queue.push(8), "full");
-    for (uint32_t i = 0; i < 8; ++i) check(queue.pop(x) && x == i, "first in, first out");
-    check(!queue.pop(x));
-
-    constexpr uint32_t n = 20'000;
-    std::vector<std::atomic<int>> seen(4 * n);
-    std::atomic<uint32_t> popped{0};
-    ThreadGroup team(8, [&](size_t t) {
-        if (t < 4) {
-            for (uint32_t i = 0; i < n; ++i)
-                while (!queue.push(uint32_t(t) * n + i)) std::this_thread::yield();
-        } else {
-            for (uint32_t v; popped.load() < 4 * n;) {
-                if (queue.pop(v)) {
-                    ++seen[v], ++popped;
-                } else {
-                    std::this_thread::yield();
-                }
-            }
-        }
-    });
-    team.join();
-    for (const auto& s : seen) check(s == 1);
-}
 
 /// Plain memory of blocks, and plain memory of workers: the thread sanitizer finds a race on either.
 struct Shared {
@@ -82,7 +51,8 @@ void every_worker_has_every_block_once_a_pass() {
             for (auto [routes, held_blocks] :
                  {std::pair{Routes::fixed, HeldBlocks{1, 1}}, {Routes::drawn_each_round, HeldBlocks{4, 2}}}) {
                 Shared shared(blocks);
-                WorkerPool<Counter> pool(blocks, counters(shared, workers), 3, routes, held_blocks);
+                const auto team = counters(shared, workers);
+                WorkerPool<Counter> pool(blocks, team, 3, routes, held_blocks);
                 constexpr size_t passes = 5;
                 pool.start(passes);
                 for (size_t pass = 1; pass <= passes; ++pass) {
@@ -93,12 +63,12 @@ void every_worker_has_every_block_once_a_pass() {
                 }
                 check(pool.next().empty(), "no pass is left");
                 pool.stop();
-                pool.audit();
+                pool.routes().audit();
                 check(pool.visits() == passes * blocks * workers);
                 for (BlockId b = 0; b < blocks; ++b) {
                     check(shared.visits[b] == passes * workers);
-                    check(pool.owners().holder(b) == OwnershipTable::kFinished);
-                    for (size_t w = 0; w < workers; ++w) check(pool.owners().visits()[b * workers + w] == passes);
+                    check(pool.routes().holder(b) == RouteTable::kFinished);
+                    for (size_t w = 0; w < workers; ++w) check(pool.routes().visits()[b * workers + w] == passes);
                 }
                 std::vector<double> total(2);
                 shared.total.read(total);
@@ -106,7 +76,7 @@ void every_worker_has_every_block_once_a_pass() {
                 pool.start(passes + 1);  // and on
                 check(pool.next().size() == workers);
                 pool.stop();
-                pool.audit();
+                pool.routes().audit();
             }
 }
 
@@ -115,15 +85,15 @@ void workers_may_be_stopped_and_started_at_any_time() {
         Rng rng(seed, 0, 0);
         const size_t workers = 1 + rng.below(8), blocks = 1 + rng.below(30);
         Shared shared(blocks);
-        WorkerPool<Counter> pool(blocks, counters(shared, workers), seed,
-                                 rng.below(2) ? Routes::fixed : Routes::drawn_each_round,
+        const auto team = counters(shared, workers);
+        WorkerPool<Counter> pool(blocks, team, seed, rng.below(2) ? Routes::fixed : Routes::drawn_each_round,
                                  {1 + rng.below(3), 1 + rng.below(2)});
         for (size_t leg = 0; leg < 4; ++leg) {
             pool.start(1000);
             for (size_t n = rng.below(4); n-- > 0;) check(pool.next().size() == workers);
             if (rng.below(2)) std::this_thread::sleep_for(std::chrono::microseconds(rng.below(300)));
             pool.stop();
-            pool.audit();
+            pool.routes().audit();
             const auto now = pool.now();
             for (BlockId b = 0; b < blocks; ++b) {  // what the workers held_blocks adds up to what travelled
                 uint64_t sum = 0;
@@ -136,9 +106,9 @@ void workers_may_be_stopped_and_started_at_any_time() {
 
 void what_a_worker_throws_reaches_the_reader() {
     Shared shared(9);
-    auto team = counters(shared, 3);
+    const auto team = counters(shared, 3);
     team[1]->fail_after = 30;
-    WorkerPool<Counter> pool(9, std::move(team), 0, Routes::fixed);
+    WorkerPool<Counter> pool(9, team, 0, Routes::fixed);
     pool.start(100);
     try {
         for (size_t pass = 0; pass < 100; ++pass) check(!pool.next().empty(), "it went on");
@@ -150,7 +120,8 @@ void what_a_worker_throws_reaches_the_reader() {
 
 void an_interrupt_leaves_the_workers_as_it_is() {
     Shared shared(4);
-    WorkerPool<Counter> pool(4, counters(shared, 2), 0, Routes::drawn_each_round);
+    const auto team = counters(shared, 2);
+    WorkerPool<Counter> pool(4, team, 0, Routes::drawn_each_round);
     check_interrupt = [] { throw std::domain_error("stop"); };
     pool.start(1);
     check(pool.next().size() == 2);
@@ -166,12 +137,12 @@ void an_interrupt_leaves_the_workers_as_it_is() {
     }
     check_interrupt = nullptr;
     pool.stop();
-    pool.audit();
+    pool.routes().audit();
     pool.start(3);
     while (!pool.next().empty()) {
     }
     pool.stop();
-    pool.audit();
+    pool.routes().audit();
     for (const uint64_t n : shared.visits) check(n == 6);
 }
 
@@ -184,17 +155,19 @@ void refused(Fn fn) {
     }
 }
 
-/// In which order a block sees the workers, round by round.
+/// In which order the last of some blocks sees the workers, in each of six rounds.
 std::vector<std::vector<size_t>> routes_of(Routes routes, BlockId b, size_t workers) {
-    OwnershipTable owners(b + 1, workers, 5, routes);
-    std::vector<std::vector<size_t>> out(6);
-    for (auto& round : out)
-        for (size_t move = 0; move < workers; ++move) {
-            const size_t w = owners.next(b);
-            owners.take(b, w);
-            owners.give(b, w, out.size() + 1);
-            round.push_back(w);
-        }
+    RouteTable table(b + 1, workers, 5, routes);
+    std::vector<size_t> moves;
+    while (moves.size() < 6 * workers)
+        for (size_t w = 0; w < workers; ++w)
+            while (const auto held = table.take(w)) {
+                if (*held == b) moves.push_back(w);
+                table.give(*held, w, 6);
+            }
+    std::vector<std::vector<size_t>> out;
+    for (size_t at = 0; at < moves.size(); at += workers)
+        out.emplace_back(moves.begin() + ptrdiff_t(at), moves.begin() + ptrdiff_t(at + workers));
     return out;
 }
 
@@ -211,35 +184,35 @@ void routes_are_kept_or_drawn() {
     check(same < 10, "of 40 orders of four workers");
 }
 
-void the_ownership_table_notices_what_must_not_happen() {
-    OwnershipTable owners(3, 2, 0, Routes::fixed);
-    Queues queues(3, 2);
-    for (BlockId b = 0; b < 3; ++b) queues.push(b, owners.next(b));
-    owners.audit(queues);
-    const size_t w = owners.next(0);
-    refused([&] { owners.take(0, 1 - w); });
-    owners.give_back(0, 1 - w);  // the refused one has it
-    owners.take(0, w);
-    refused([&] { owners.take(0, w); });
-    refused([&] { owners.give(0, 1 - w, 9); });
-    refused([&] { owners.audit(queues); });
-    owners.give_back(0, w);
-    owners.audit(queues);
-    queues.push(0, w);
-    refused([&] { owners.audit(queues); });  // twice
-    Queues fewer(3, 2);
-    for (BlockId b = 1; b < 3; ++b) fewer.push(b, owners.next(b));
-    refused([&] { owners.audit(fewer); });  // lost
+void the_table_notices_what_must_not_happen() {
+    RouteTable table(1, 2, 0, Routes::fixed);
+    table.audit();
+    const size_t w = table.take(0) ? 0 : 1;
+    if (w == 1) check(table.take(1) == BlockId(0));
+    check(!table.take(w) && !table.take(1 - w), "it is held");
+    refused([&] { table.give(0, 1 - w, 9); });
+    refused([&] { table.give_back(0, 1 - w); });
+    refused([&] { table.audit(); });
+    table.give_back(0, w);
+    refused([&] { table.give(0, w, 9); });
+    table.audit();
+    check(table.take(w) == BlockId(0));
+    table.give(0, w, 1);
+    check(table.take(1 - w) == BlockId(0));
+    table.give(0, 1 - w, 1);
+    check(table.holder(0) == RouteTable::kFinished && !table.take(0) && !table.take(1));
+    table.audit();
+    table.go_on(2);
+    check(table.take(w) == BlockId(0));
 }
 
 }  // namespace
 
 int main() {
-    a_queue_gives_back_what_it_got_once();
     every_worker_has_every_block_once_a_pass();
     workers_may_be_stopped_and_started_at_any_time();
     what_a_worker_throws_reaches_the_reader();
     an_interrupt_leaves_the_workers_as_it_is();
     routes_are_kept_or_drawn();
-    the_ownership_table_notices_what_must_not_happen();
+    the_table_notices_what_must_not_happen();
 }

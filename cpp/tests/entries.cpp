@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "local/cvb0.hpp"
-#include "local/scvb0.hpp"
+#include "steps/cvb0.hpp"
+#include "steps/scvb0.hpp"
 #include "tests/check.hpp"
 #include "tests/random_shard.hpp"
 

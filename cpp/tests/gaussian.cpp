@@ -1,14 +1,14 @@
 // The local step of Gaussian mixtures on small random rows, with a plain BLAS: nobody writes out of bounds, shares sum
 // to one, moments add up, and the bits are the same for any number of threads. What the numbers should be,
 // tests/test_gaussian_kernel.py knows.
-#include "local/gaussian.hpp"
+#include "steps/gaussian.hpp"
 
 #include <cmath>
 #include <vector>
 
 #include "base/rng.hpp"
-#include "global/wishart.hpp"
-#include "local/moments.hpp"
+#include "models/wishart.hpp"
+#include "steps/moments.hpp"
 #include "tests/check.hpp"
 #include "tests/plain_blas.hpp"
 

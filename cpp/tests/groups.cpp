@@ -1,13 +1,13 @@
 // Groups of small random rows: nobody writes out of bounds, every row is somewhere once, empty groups and groups of
 // several chunks among them, and the bits are the same for any number of threads. What the numbers should be,
 // tests/test_admixture.py knows.
-#include "local/groups.hpp"
+#include "steps/groups.hpp"
 
 #include <cmath>
 #include <vector>
 
 #include "base/rng.hpp"
-#include "local/gaussian.hpp"
+#include "steps/gaussian.hpp"
 #include "tests/check.hpp"
 #include "tests/plain_blas.hpp"
 

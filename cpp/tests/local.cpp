@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "base/rng.hpp"
-#include "global/topic_table.hpp"
-#include "likelihoods/categorical.hpp"
-#include "local/merged.hpp"
-#include "local/mixture.hpp"
-#include "local/topics.hpp"
+#include "models/categorical.hpp"
+#include "models/topic_table.hpp"
+#include "steps/merged.hpp"
+#include "steps/mixture.hpp"
+#include "steps/topics.hpp"
 #include "tests/check.hpp"
 #include "tests/random_shard.hpp"
 

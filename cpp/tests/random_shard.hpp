@@ -7,7 +7,7 @@
 #include "base/rng.hpp"
 #include "base/views.hpp"
 #include "data/localise.hpp"
-#include "local/shard.hpp"
+#include "steps/shard.hpp"
 
 namespace topmix {
 

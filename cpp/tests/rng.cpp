@@ -3,6 +3,7 @@
 
 #include <random>
 #include <set>
+#include <vector>
 
 #include "tests/check.hpp"
 
@@ -31,4 +32,17 @@ int main() {
         const float f = a.uniform_float();
         check(0 <= u && u < 1 && 0 <= f && f < 1);
     }
+
+    Rng c(1, 2, 3), d(1, 2, 3);
+    for (const double u : {0x1.198e8ca23cbe9p-1, 0x1.56b51dc4f1824p-1, 0x1.eadd6f206cfa1p-1})
+        check(c.uniform() == u, "tests/test_rng.py has the same");
+    for (const uint32_t n : {1649747070u, 2008051672u, 1415091247u, 2876161973u, 638536940u, 1693839685u})
+        check(d.below(3'000'000'000) == n);
+
+    std::vector<size_t> hundredths(100);  // evenly in the unit interval
+    for (int i = 0; i < 100'000; ++i) ++hundredths[size_t(100 * a.uniform())];
+    for (const size_t n : hundredths) check(n > 800 && n < 1200, "six standard deviations");
+    size_t low = 0;  // a word modulo n would fall below 2^30 half of the time instead of a third
+    for (int i = 0; i < 30'000; ++i) low += a.below(3u << 30) < 1u << 30;
+    check(low > 9'400 && low < 10'600);
 }

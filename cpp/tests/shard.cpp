@@ -4,7 +4,7 @@
 
 #include "base/rng.hpp"
 #include "data/localise.hpp"
-#include "global/word_stats.hpp"
+#include "models/word_stats.hpp"
 #include "tests/check.hpp"
 
 using namespace topmix;

@@ -9,7 +9,7 @@
 #include "chains/gibbs.hpp"
 #include "chains/gibbs_sequential.hpp"
 #include "chains/refine.hpp"
-#include "local/sample.hpp"
+#include "steps/sample.hpp"
 #include "tests/check.hpp"
 #include "tests/random_shard.hpp"
 

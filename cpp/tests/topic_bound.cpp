@@ -1,13 +1,13 @@
 // Sums for the bound, and topics by row: those of a plain loop, and the same bits for any number of threads.
-#include "global/topic_bound.hpp"
+#include "models/topic_bound.hpp"
 
 #include <cmath>
 #include <numeric>
 #include <vector>
 
 #include "base/rng.hpp"
-#include "global/topic_rows.hpp"
-#include "global/topic_table.hpp"
+#include "models/topic_rows.hpp"
+#include "models/topic_table.hpp"
 #include "tests/check.hpp"
 
 using namespace topmix;

@@ -1,6 +1,6 @@
 // One visit to small random rows, with a plain BLAS: nobody writes out of bounds, every row is somewhere once, and the
 // bits are the same for any number of threads. What the numbers should be, tests/test_visit_kernel.py knows.
-#include "local/visit.hpp"
+#include "steps/visit.hpp"
 
 #include <cmath>
 #include <vector>

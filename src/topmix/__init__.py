@@ -9,7 +9,8 @@ from topmix import _core as _core  # at once: without its native module the impo
 from topmix._version import __version__
 
 if TYPE_CHECKING:
-    from topmix.api import (
+    from topmix.apps.explorer import explore
+    from topmix.estimators import (
         HDP,
         LDA,
         CombinatorialLDA,
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
         load,
         load_predictor,
     )
-    from topmix.explorer import explore
-    from topmix.fitted.clusters import describe_clusters
-    from topmix.model_selection import consensus, sweep
-    from topmix.streaming import Stream
+    from topmix.results.mixture import describe_clusters
+    from topmix.selection.consensus import consensus
+    from topmix.selection.stream import Stream
+    from topmix.selection.sweep import sweep
 
 __all__ = [
     "HDP",
@@ -75,13 +76,13 @@ _MODULES = (
     "search",
     "streaming",
 )
-_ROOM_OF = {
-    "explore": "pages.explorer",
-    "consensus": "model_selection",
-    "sweep": "model_selection",
-    "Stream": "streaming",
-    "describe_clusters": "fitted.clusters",
-}  # the others are in api
+_MODULE_OF = {
+    "explore": "apps.explorer",
+    "consensus": "selection.consensus",
+    "sweep": "selection.sweep",
+    "Stream": "selection.stream",
+    "describe_clusters": "results.mixture",
+}  # the others are in estimators
 
 
 def __getattr__(name: str) -> Any:
@@ -90,7 +91,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"topmix.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'topmix' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"topmix.{_ROOM_OF.get(name, 'api')}"), name)
+    value = getattr(importlib.import_module(f"topmix.{_MODULE_OF.get(name, 'estimators')}"), name)
     globals()[name] = value
     return value
 

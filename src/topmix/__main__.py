@@ -7,7 +7,7 @@ import sys
 
 def main() -> None:
     try:
-        from topmix.cli import main as run
+        from topmix.apps.command import main as run
 
         run()
     except KeyboardInterrupt:

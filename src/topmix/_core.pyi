@@ -43,51 +43,9 @@ def exp_digamma(x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='
 def exp_digamma(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None:
     """out = exp(digamma(x)), x >= 0"""
 
-def philox4x32(counter: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], key: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """One block of Philox4x32-10."""
-
-def random_words(seed: int, pass_: int, first_row: int, out: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 1) -> None:
+def random_words(seed: int, pass_: int, first_row: int, out: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
     """
     out[n] = the first 32-bit words of the stream (seed, pass, first_row + n).
-    """
-
-def random_uniform(seed: int, pass_: int, first_row: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int = 1) -> None:
-    """Likewise, uniform in [0, 1)."""
-
-def random_below(seed: int, pass_: int, first_row: int, n: int, out: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order='C', device='cpu')], threads: int = 1) -> None:
-    """Likewise, integers in [0, n), each equally likely."""
-
-@overload
-def group_by(ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_bins: int, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None: ...
-
-@overload
-def group_by(ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_bins: int, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None:
-    """
-    order = argsort(ids, stable); bin b holds order[starts[b]:starts[b + 1]]. IndexError on a bad id.
-    """
-
-def add_by_id(ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None:
-    """
-    out[ids[i]] += values[i], in order of i: the same bits for any number of threads.
-    """
-
-@overload
-def sum(x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int = 1) -> float:
-    """A float64 sum with the same bits for any number of threads."""
-
-@overload
-def sum(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int = 1) -> float: ...
-
-def parse_triples(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], line: int, n_docs: int, n_words: int, has_value: bool, whole: bool, doc: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> tuple[int, int]:
-    """
-    Whole lines 'doc word count', ids from 1, into doc, word (both from 0) and value.
-    Returns (next line number, entries). Raises ValueError naming the line.
-    """
-
-def parse_pairs(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], line: int, counted: bool, first_id: int, last_id: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], label: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> tuple[int, int, int]:
-    """
-    Whole lines '[n | label] word:count ...' into rows; word ids are kept as written.
-    Returns (next line number, rows, entries). Raises ValueError naming the line.
     """
 
 def check_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_words: int) -> tuple[str, int, float]:
@@ -105,11 +63,6 @@ def all_below(ids: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu
 
 def crc32(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], crc: int = 0, threads: int = 1) -> int:
     """As zlib.crc32, on several threads."""
-
-def crc32_joined(first: int, second: int, n_bytes: int) -> int:
-    """
-    The checksum of two pieces one after another, from theirs; n_bytes is the length of the second.
-    """
 
 def tidy_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], remap: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_words: int, first_row: int, threads: int, out_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], out_index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], out_value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int:
     """
@@ -183,11 +136,6 @@ def select_rows(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None
 def select_rows(scores: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], L: int, idx: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], val: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int = 1) -> None:
     """
     Row n: the indices and values of the min(L, K) largest, ascending by index.
-    """
-
-def nth_element_rows(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], L: int, idx: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], log: bool) -> None:
-    """
-    A benchmark baseline: top_l_rows for finite scores by std::nth_element, on one thread.
     """
 
 def categorical_table(is_point: bool, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], factor: float, eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cols: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int, table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], offset: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
@@ -295,182 +243,6 @@ class NormalWishart:
 
     def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float) -> None: ...
 
-class Deal:
-    """How the workers of one process share rows and clusters."""
-
-    def __init__(self, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, threads: int, seed: int) -> None: ...
-
-class StationSettings:
-    """What rows need to know of the clusters that visit them."""
-
-    def __init__(self, all_rows: float, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
-
-class AsynchronousGaussian32:
-    """Workers that own rows, visited by blocks of Gaussian clusters."""
-
-    def __init__(self, prior: NormalWishart, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], deal: Deal) -> None: ...
-
-    def start(self, passes: int) -> None:
-        """
-        Starts the workers; they make this many passes, counted from the first.
-        """
-
-    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
-        """
-        Waits for the next pass: what all rows add to clusters, and their entropy, or None.
-        """
-
-    def stop(self) -> None:
-        """Stops the workers; they end their current visit early."""
-
-    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
-        """
-        Stops the workers; their statistics at this moment, as next() returns them.
-        """
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Stops the workers; clusters and shares of all rows, [rows, L] each."""
-
-    def visit(self, worker: int, blocks: Sequence[int]) -> None:
-        """
-        Stops the workers; one of them works on these blocks, on the calling thread. It is not recorded.
-        """
-
-    def audit(self) -> None:
-        """
-        Stops the workers; raises RuntimeError unless every block is there once and equals the workers' sums.
-        """
-
-    @property
-    def visits(self) -> int:
-        """Of blocks, by all workers."""
-
-class AsynchronousGaussian64:
-    """Workers that own rows, visited by blocks of Gaussian clusters."""
-
-    def __init__(self, prior: NormalWishart, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], deal: Deal) -> None: ...
-
-    def start(self, passes: int) -> None:
-        """
-        Starts the workers; they make this many passes, counted from the first.
-        """
-
-    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
-        """
-        Waits for the next pass: what all rows add to clusters, and their entropy, or None.
-        """
-
-    def stop(self) -> None:
-        """Stops the workers; they end their current visit early."""
-
-    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
-        """
-        Stops the workers; their statistics at this moment, as next() returns them.
-        """
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Stops the workers; clusters and shares of all rows, [rows, L] each."""
-
-    def visit(self, worker: int, blocks: Sequence[int]) -> None:
-        """
-        Stops the workers; one of them works on these blocks, on the calling thread. It is not recorded.
-        """
-
-    def audit(self) -> None:
-        """
-        Stops the workers; raises RuntimeError unless every block is there once and equals the workers' sums.
-        """
-
-    @property
-    def visits(self) -> int:
-        """Of blocks, by all workers."""
-
-class NomadicGaussian32:
-    """
-    Rows of one process, visited by blocks of Gaussian clusters that come and go.
-    """
-
-    def __init__(self, prior: NormalWishart, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, settings: StationSettings) -> None: ...
-
-    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: the numbers of each cluster, N first."""
-
-    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
-        """A block leaves."""
-
-    def forget(self) -> None:
-        """Rows have no clusters any more."""
-
-    def compare(self, blocks: Sequence[int]) -> None:
-        """Rows keep the best clusters of those that came."""
-
-    def settle(self) -> None:
-        """All came: scores become shares."""
-
-    def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add what they have to these clusters."""
-
-    def visit(self, blocks: Sequence[int]) -> None:
-        """Rows are solved for these clusters, and they follow."""
-
-    def entropy(self) -> float:
-        """Of the rows' shares."""
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Clusters and shares of the rows, [rows, L] each."""
-
-    @property
-    def of_rows(self) -> int:
-        """Bytes of what stays."""
-
-class NomadicGaussian64:
-    """
-    Rows of one process, visited by blocks of Gaussian clusters that come and go.
-    """
-
-    def __init__(self, prior: NormalWishart, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, settings: StationSettings) -> None: ...
-
-    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: the numbers of each cluster, N first."""
-
-    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
-        """A block leaves."""
-
-    def forget(self) -> None:
-        """Rows have no clusters any more."""
-
-    def compare(self, blocks: Sequence[int]) -> None:
-        """Rows keep the best clusters of those that came."""
-
-    def settle(self) -> None:
-        """All came: scores become shares."""
-
-    def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add what they have to these clusters."""
-
-    def visit(self, blocks: Sequence[int]) -> None:
-        """Rows are solved for these clusters, and they follow."""
-
-    def entropy(self) -> float:
-        """Of the rows' shares."""
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Clusters and shares of the rows, [rows, L] each."""
-
-    @property
-    def of_rows(self) -> int:
-        """Bytes of what stays."""
-
-class CategoricalPrior:
-    """What clusters of bags of words share."""
-
-    def __init__(self, bayes: bool, eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float) -> None: ...
-
-class SparseGaussian:
-    """What Gaussian clusters of sparse rows share, and their frame."""
-
-    def __init__(self, prior: NormalWishart, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], zero: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
-
 class CountRows:
     """Rows of counts, as they are given."""
 
@@ -481,10 +253,72 @@ class SparseRows:
 
     def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-class AsynchronousCategorical:
-    """Workers that own rows of counts, visited by blocks of clusters."""
+class ClusterRows:
+    """Rows that clusters visit, and what a cluster is to them."""
 
-    def __init__(self, prior: CategoricalPrior, rows: CountRows, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], deal: Deal) -> None: ...
+    @property
+    def n_rows(self) -> int: ...
+
+class GaussianRows(ClusterRows):
+    """Dense rows of Gaussian clusters, in the frame."""
+
+    def __init__(self, prior: NormalWishart, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+class SparseGaussianRows(ClusterRows):
+    """Sparse rows of Gaussian clusters."""
+
+    def __init__(self, prior: NormalWishart, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], zero: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: SparseRows) -> None: ...
+
+class CategoricalRows(ClusterRows):
+    """Bags of words."""
+
+    def __init__(self, bayes: bool, eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, rows: CountRows) -> None: ...
+
+class MixtureSettings:
+    """What rows need to know of the clusters that visit them."""
+
+    def __init__(self, all_rows: float, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+
+class NomadicMixture:
+    """Rows of one process, visited by blocks that come and go."""
+
+    def __init__(self, rows: ClusterRows, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, settings: MixtureSettings) -> None: ...
+
+    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """A block arrives: the numbers of each cluster, N first."""
+
+    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
+        """A block leaves."""
+
+    def forget(self) -> None:
+        """Rows have no clusters any more."""
+
+    def compare(self, blocks: Sequence[int]) -> None:
+        """Rows keep the best clusters that came."""
+
+    def settle(self) -> None:
+        """All came: scores become shares."""
+
+    def contribute(self, blocks: Sequence[int]) -> None:
+        """Rows add what they have to clusters."""
+
+    def visit(self, blocks: Sequence[int]) -> None:
+        """Rows are solved for clusters, which follow."""
+
+    def entropy(self) -> float:
+        """Of the rows' shares."""
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Clusters and shares of the rows, [rows, L] each."""
+
+    @property
+    def of_rows(self) -> int:
+        """Bytes of what stays."""
+
+class AsynchronousMixture:
+    """Workers that own rows, visited by blocks of clusters."""
+
+    def __init__(self, rows: ClusterRows, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, settings: MixtureSettings, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], most: int, seed: int, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
     def start(self, passes: int) -> None:
         """
@@ -514,124 +348,12 @@ class AsynchronousCategorical:
 
     def audit(self) -> None:
         """
-        Stops the workers; raises RuntimeError unless every block is there once and equals the workers' sums.
+        Stops the workers; raises RuntimeError unless every block is there once and equals their sums.
         """
 
     @property
     def visits(self) -> int:
         """Of blocks, by all workers."""
-
-class NomadicCategorical:
-    """Rows of counts, visited by blocks of clusters that come and go."""
-
-    def __init__(self, prior: CategoricalPrior, rows: CountRows, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, settings: StationSettings) -> None: ...
-
-    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: the numbers of each cluster, N first."""
-
-    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
-        """A block leaves."""
-
-    def forget(self) -> None:
-        """Rows have no clusters any more."""
-
-    def compare(self, blocks: Sequence[int]) -> None:
-        """Rows keep the best clusters of those that came."""
-
-    def settle(self) -> None:
-        """All came: scores become shares."""
-
-    def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add what they have to these clusters."""
-
-    def visit(self, blocks: Sequence[int]) -> None:
-        """Rows are solved for these clusters, and they follow."""
-
-    def entropy(self) -> float:
-        """Of the rows' shares."""
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Clusters and shares of the rows, [rows, L] each."""
-
-    @property
-    def of_rows(self) -> int:
-        """Bytes of what stays."""
-
-class AsynchronousSparseGaussian:
-    """Workers that own sparse rows, visited by blocks of Gaussian clusters."""
-
-    def __init__(self, prior: SparseGaussian, rows: SparseRows, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], deal: Deal) -> None: ...
-
-    def start(self, passes: int) -> None:
-        """
-        Starts the workers; they make this many passes, counted from the first.
-        """
-
-    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
-        """
-        Waits for the next pass: what all rows add to clusters, and their entropy, or None.
-        """
-
-    def stop(self) -> None:
-        """Stops the workers; they end their current visit early."""
-
-    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
-        """
-        Stops the workers; their statistics at this moment, as next() returns them.
-        """
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Stops the workers; clusters and shares of all rows, [rows, L] each."""
-
-    def visit(self, worker: int, blocks: Sequence[int]) -> None:
-        """
-        Stops the workers; one of them works on these blocks, on the calling thread. It is not recorded.
-        """
-
-    def audit(self) -> None:
-        """
-        Stops the workers; raises RuntimeError unless every block is there once and equals the workers' sums.
-        """
-
-    @property
-    def visits(self) -> int:
-        """Of blocks, by all workers."""
-
-class NomadicSparseGaussian:
-    """Sparse rows, visited by blocks of Gaussian clusters that come and go."""
-
-    def __init__(self, prior: SparseGaussian, rows: SparseRows, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, settings: StationSettings) -> None: ...
-
-    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: the numbers of each cluster, N first."""
-
-    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
-        """A block leaves."""
-
-    def forget(self) -> None:
-        """Rows have no clusters any more."""
-
-    def compare(self, blocks: Sequence[int]) -> None:
-        """Rows keep the best clusters of those that came."""
-
-    def settle(self) -> None:
-        """All came: scores become shares."""
-
-    def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add what they have to these clusters."""
-
-    def visit(self, blocks: Sequence[int]) -> None:
-        """Rows are solved for these clusters, and they follow."""
-
-    def entropy(self) -> float:
-        """Of the rows' shares."""
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Clusters and shares of the rows, [rows, L] each."""
-
-    @property
-    def of_rows(self) -> int:
-        """Bytes of what stays."""
 
 class Shard:
     """Rows with local word ids, and their entries word by word."""
@@ -669,7 +391,7 @@ class Responses:
         """
 
 class DocumentOptions:
-    """How documents are solved: models/document_options.py."""
+    """How documents are solved: models/topics.py."""
 
     def __init__(self, posterior: str, L: int, eps: float, max_iter: int, tol: float, mean_change: bool, select_often: bool, exclude: bool, restarts: int, restart_iter: int, own_discount: float) -> None: ...
 
@@ -758,7 +480,7 @@ class WordBlocks:
     def __init__(self, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], words: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
 class TopicPlan:
-    """How the workers proceed: learners/asynchronous_topics.py."""
+    """How the workers proceed: learn/asynchronous_topics.py."""
 
     def __init__(self, n_active: int, tail: str, warm_up: int, settle: int, seed: int, by_token: bool = False) -> None: ...
 
@@ -832,15 +554,11 @@ class NomadicTopics:
         """[K] how much this process has changed the sums over words."""
 
     @property
-    def resident(self) -> int:
-        """Bytes of the blocks that are here."""
-
-    @property
     def of_documents(self) -> int:
         """Bytes that documents need, after the last visits."""
 
 class SCVB0Options:
-    """Step sizes of documents; see cpp/local/scvb0.hpp."""
+    """Step sizes of documents; see cpp/steps/scvb0.hpp."""
 
     def __init__(self, scale: float, offset: float, decay: float, burn_in: int, L: int, seed: int) -> None: ...
 

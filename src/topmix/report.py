@@ -1,5 +1,5 @@
 """The report, one HTML page that shows a fitted model: `topmix.report.write_report(model, "report.html", corpus)`."""
 
-from topmix.pages.report import write_report
+from topmix.apps.report import write_report
 
 __all__ = ["write_report"]

@@ -1,5 +1,5 @@
 """Topics of texts over HTTP, as `topmix serve` answers: an ASGI application."""
 
-from topmix.pages.service import OPEN_PATHS, ModelFile, service
+from topmix.apps.service import OPEN_PATHS, ModelFile, service
 
 __all__ = ["OPEN_PATHS", "ModelFile", "service"]

@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import page, time_to_quality
+import papers.everything
+from benchmarks import everything, page, time_to_quality
 from benchmarks.harness import datasets, jobs, machine, methods, results, runner, runs
 from benchmarks.harness.curve import Curve
 from benchmarks.harness.methods import ours
@@ -180,6 +181,35 @@ def test_the_table_says_when_we_got_there_and_the_spread_over_seeds():
 def test_jobs_have_names_of_their_own(small):
     found = [job for group in GROUPS for job in jobs.jobs_of("benchmarks.peers", group, small)]
     assert len({job.name for job in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("main", "stored", "group"),
+    [(everything.main, results.FOLDER, "topics"), (papers.everything.main, papers.RESULTS, "hdp")],
+    ids=["benchmarks", "papers"],
+)
+def test_a_small_run_leaves_the_stored_rows_as_they_are(main, stored, group, tmp_path, monkeypatch, capsys):
+    ran = []
+
+    def run(package, jobs, out, *how):
+        ran.append(out)
+        part = out / "parts" / f"{group}-a.jsonl"
+        part.parent.mkdir(parents=True)
+        part.write_text("{}\n", encoding="utf-8")
+        return 0
+
+    monkeypatch.setattr(runner, "run", run)
+    monkeypatch.setattr(runner.tempfile, "tempdir", str(tmp_path))
+    before = {path: path.read_bytes() for path in stored.glob("*.jsonl")}
+    assert main(["--small", "--fresh", "--only", group]) == 0
+    assert main(["--small", "--only", group, "--out", str(tmp_path / "mine")]) == 0
+    assert {path: path.read_bytes() for path in stored.glob("*.jsonl")} == before
+    assert ran[0].parent == tmp_path
+    assert ran[1] == tmp_path / "mine"
+    said = capsys.readouterr().out
+    for out in ran:
+        assert f"rows go to {out}" in said
+        assert (out / f"{group}.jsonl").read_text() == "{}\n"
 
 
 def test_the_runner_skips_what_would_not_end_and_collects_rows(tmp_path, capsys):

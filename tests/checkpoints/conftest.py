@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from topmix import LDA
+from topmix.base.fields import Writer
+from topmix.base.layout import metadata_crc
 from topmix.data import sample_lda
-from topmix.data.layout import metadata_crc
-from topmix.files.writer import Writer
 from topmix.inference import Collapsed
 
 N_PASSES = 6

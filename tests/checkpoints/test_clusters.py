@@ -14,8 +14,7 @@ from topmix import (
     VonMisesFisherAdmixture,
     VonMisesFisherMixture,
 )
-from topmix.fitting.checkpoint import CheckpointError
-from topmix.fitting.mixture_checkpoint import MixtureCheckpoint
+from topmix.learn.checkpoint import Checkpoint, CheckpointError
 from topmix.learners import Asynchronous, Memoized, Stochastic
 
 from .conftest import Crash, crash_after, forge, same
@@ -68,7 +67,7 @@ KINDS = {
 def few():
     """Candidates for fewer clusters than usual."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("topmix.api.von_mises_fisher.MANY", 40)
+        patch.setattr("topmix.estimators.von_mises_fisher.MANY", 40)
         yield
 
 
@@ -140,7 +139,7 @@ def test_exchanges_after_the_passes_end_as_they_would_have(where, tmp_path, monk
     whole = fit(None, lambda record, view: passes.append(record.n_pass))
     assert len(passes) < len(whole.history_)  # clusters were exchanged
     with monkeypatch.context() as patch:
-        patch.setattr(GaussianAdmixture, "_exchanged", crash)
+        patch.setattr(GaussianAdmixture, "_further", crash)
         with pytest.raises(Crash):
             fit(path, *([crash_after(7)] if where == "passes" else []))
     made = len(passes)
@@ -263,39 +262,39 @@ def _put(name, place, value):
 
 
 HOSTILE = {
-    "a cluster too many": ("Gaussian, candidates", _put("kept.1.best", 3, 9), "clusters that are not from 0 to 8"),
-    "a negative cluster": ("Gaussian, candidates", _put("kept.1.best", 0, -1), "clusters that are not from 0 to 8"),
-    "a neighbour too many": ("Gaussian, candidates", _put("model.near", 2, 9), "clusters that are not from 0 to 8"),
+    "a cluster too many": ("Gaussian, candidates", _put("kept.1.best", 3, 9), "not from 0 to 8"),
+    "a negative cluster": ("Gaussian, candidates", _put("kept.1.best", 0, -1), "not from 0 to 8"),
+    "a neighbour too many": ("Gaussian, candidates", _put("model.near", 2, 9), "not from 0 to 8"),
     "candidates too few": (
         "Gaussian, candidates",
-        lambda about, arrays: about["extra"].update({"model.candidates": 0}),
+        lambda about, arrays: about["extra"].update({"model.n_candidates": 0}),
         "expected I32 of",
     ),
-    "a candidate too many": ("directions, candidates", _put("kept.0.clusters", 31, 40), "clusters that are not"),
+    "a candidate too many": ("directions, candidates", _put("kept.0.clusters", 31, 40), "not from 0 to 3"),
     "candidates out of order": ("directions, candidates", _put("kept.0.clusters", 0, 39), "do not ascend"),
-    "a word too many": ("words", _put("memo.2.rows.cols", -1, 12), "words that are not from 0 to 11"),
-    "a word of a cluster too many": ("words", _put("memo.0.rows.topic", 0, 4), "topics that are not from 0 to 3"),
-    "words that run away": ("words", _put("memo.0.rows.indptr", -1, 2**40), "where rows begin"),
-    "negative words": ("words", _put("model.clusters.totals", 0, -1.0), "negative counts"),
-    "not a number": ("Gaussian", _put("memo.0.rows.second", 0, np.nan), "not numbers"),
-    "no covariance": ("Gaussian", _put("model.clusters.moments.second", 0, -1e9), "clusters make no sense"),
+    "a word too many": ("words", _put("memo.2.S.cols", -1, 12), "not from 0 to 11"),
+    "a word of a cluster too many": ("words", _put("memo.0.S.topic", 0, 4), "not from 0 to 3"),
+    "words that run away": ("words", _put("memo.0.S.indptr", -1, 2**40), "expected U16 of"),
+    "negative words": ("words", _put("model.clusters.total.totals", 0, -1.0), "negative counts"),
+    "not a number": ("Gaussian", _put("memo.0.S.second", 0, np.nan), "not numbers"),
+    "no covariance": ("Gaussian", _put("model.clusters.total.second", 0, -1e9), "The covariance of"),
     "more statistics than shards": ("Gaussian", lambda about, _: about.update(n_memo=10), "has no array 'memo.9"),
     "fewer statistics": ("Gaussian", lambda about, _: about.update(n_memo=8), "has arrays that no checkpoint has"),
     "memory": ("Gaussian", lambda about, _: about.update(n_kept=1), "memory of shards, and this fit has none"),
     "a prior to learn": ("Gaussian", lambda about, _: about.update(has_next=True), "prior that is to be learned"),
-    "a group of a cluster too many": ("groups", _put("kept.1.topic", 0, 4), "topics that are not from 0 to 3"),
-    "groups that run away": ("groups", _put("kept.1.indptr", -1, 2**40), "where rows begin"),
-    "less than no rows": ("groups", _put("kept.1.count", 0, -1.0), "fewer than no"),
+    "a group of a cluster too many": ("groups", _put("kept.1.groups.topic", 0, 4), "not from 0 to 3"),
+    "groups that run away": ("groups", _put("kept.1.groups.indptr", -1, 2**40), "expected U16 of"),
+    "less than no rows": ("groups", _put("kept.1.groups.count", 0, -1.0), "not numbers"),
     "no prior": ("groups", _put("next.alpha", 0, -1.0), "not numbers"),
     "no groups": ("groups", lambda about, _: about.update(n_kept=0), "has arrays that no checkpoint has"),
     "a search that is none": (
         "groups, search",
-        lambda about, _: about["search"].update(phase="x"),
-        "knows of the search",
+        lambda about, _: about["search"].update(quiet="x"),
+        "how far the search was",
     ),
-    "no pace": ("groups, search", lambda about, _: about["search"].update(pace=[1.0]), "knows of the search"),
-    "no samples": ("groups, search", lambda about, _: about["search"].update(random={}), "random generator"),
-    "no search": ("groups, search", lambda about, _: about.update(search=None), "knows of the search"),
+    "no pace": ("groups, search", lambda about, _: about["search"].update(ratio=[1.0]), "how far the search was"),
+    "no samples": ("groups, search", lambda about, _: about["search"].update(random=[]), "how far the search was"),
+    "no search": ("groups, search", lambda about, _: about.update(search=None), "how far the search was"),
     "no history": ("Gaussian", lambda about, _: about.update(history=[]), "no history"),
     "no generator": ("Gaussian", lambda about, _: about.update(random={"state": 3}), "random generator"),
     "other clusters": ("Gaussian", lambda about, _: about["extra"].update(n_components=3), "3 clusters, expected"),
@@ -323,7 +322,7 @@ def test_forged_checkpoints_are_refused(name, tmp_path):
     (lambda found: found.state.memo.pop(5), "statistics of 5 shards, expected 6"),
 ])  # fmt: skip
 def test_other_shards_are_refused(change, message, tmp_path, monkeypatch):
-    fit, path, read = Fit("Gaussian, candidates"), tmp_path / "file", MixtureCheckpoint.read
+    fit, path, read = Fit("Gaussian, candidates"), tmp_path / "file", Checkpoint.read
     sized = {"learner": Memoized(batch_size=34)}
     fit(path, max_iter=3, **sized)
 
@@ -332,6 +331,6 @@ def test_other_shards_are_refused(change, message, tmp_path, monkeypatch):
         change(found)
         return found
 
-    monkeypatch.setattr(MixtureCheckpoint, "read", changed)
+    monkeypatch.setattr(Checkpoint, "read", changed)
     with pytest.raises(CheckpointError, match=f"file: the checkpoint has .*{message}"):
         fit(path, **sized)

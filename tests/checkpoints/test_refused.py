@@ -7,10 +7,10 @@ import pytest
 
 import topmix
 from topmix import LDA
+from topmix.base.fields import ModelFileError
 from topmix.data import Corpus, sample_lda
-from topmix.files.reader import ModelFileError
-from topmix.fitting.checkpoint import CheckpointError
 from topmix.inference import Collapsed
+from topmix.learn.checkpoint import CheckpointError
 from topmix.learners import Memoized
 
 from .conftest import forge, lda
@@ -61,26 +61,29 @@ def _put(name, place, value):
 
 
 HOSTILE = {
-    "a topic too many": (_put("memo.0.topic", 3, 4), "topics that are not from 0 to 3"),
-    "a document's topic too many": (_put("docs.1.topic", 0, 65535), "topics that are not from 0 to 3"),
-    "a word too many": (_put("memo.2.cols", -1, 40), "words that are not from 0 to 39"),
-    "a negative word": (_put("memo.2.cols", 0, -1), "words that are not"),
-    "words out of order": (_put("memo.2.cols", 0, 39), "words that are not"),
-    "rows that run away": (_put("memo.0.indptr", -1, 2**40), "where rows begin"),
-    "rows that go back": (_put("docs.0.indptr", 1, 2**40), "where rows begin"),
-    "not a number": (_put("memo.0.value", 0, np.nan), "not numbers"),
+    "a topic too many": (_put("memo.0.S.topic", 3, 4), "not from 0 to 3"),
+    "a document's topic too many": (_put("kept.1.docs.topic", 0, 65535), "not from 0 to 3"),
+    "a word too many": (_put("memo.2.S.cols", -1, 40), "not from 0 to 39"),
+    "a negative word": (_put("memo.2.S.cols", 0, -1), "not from 0 to 39"),
+    "words out of order": (_put("memo.2.S.cols", 0, 39), "do not ascend"),
+    "rows that run away": (_put("memo.0.S.indptr", -1, 2**40), "expected U16 of"),
+    "rows that go back": (_put("kept.0.docs.indptr", 1, 2**40), "where rows begin"),
+    "not a number": (_put("memo.0.S.value", 0, np.nan), "not numbers"),
     "no prior": (_put("model.prior.alpha", 0, -1.0), "not numbers"),
-    "a shard too few": (lambda about, arrays: about["visits"].popitem(), "statistics of|has arrays"),
-    "a shard of another name": (lambda about, arrays: about["visits"].update(x=1), "all shards"),
+    "a shard too few": (lambda about, arrays: about.update(n_kept=9), "statistics of|has arrays"),
+    "a shard too many": (
+        lambda about, arrays: about.update(n_kept=11, n_memo=0),
+        "does not say 'kept.10|has arrays",
+    ),
     "no numbers": (lambda about, arrays: about["extra"].pop("memo.0.H"), "does not say 'memo.0.H'"),
     "more statistics than shards": (lambda about, arrays: about.update(n_memo=11), "statistics of 11 of 10 shards"),
     "a number that is none": (lambda about, arrays: about["extra"].update({"total.D": "x"}), "expected a number"),
     "another posterior": (lambda about, arrays: about["extra"].update({"model.words.posterior": "x"}), "posterior"),
-    "visits that make no sense": (lambda about, arrays: about["visits"].update({"0": -1}), "visited"),
+    "visits that make no sense": (lambda about, arrays: about["extra"].update({"kept.0.times": -1}), "kept.0.times"),
     "no history": (lambda about, arrays: about.update(history=[]), "no history"),
     "no generator": (lambda about, arrays: about.update(random={"state": 3}), "random generator"),
     "no values": (lambda about, arrays: about.update(extra=3), "does not say"),
-    "visits in no table": (lambda about, arrays: about.update(visits=3), "not a table"),
+    "shards that are no number": (lambda about, arrays: about.update(n_kept="x"), "expected an integer"),
     "another number of topics": (lambda about, arrays: about["extra"].update(n_components=3), "3 topics, expected"),
     "another number of words": (lambda about, arrays: about.update(n_features=41), "41 words"),
 }

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import topmix
-from topmix.engines import Serial
-from topmix.fitting import sampling
-from topmix.fitting.checkpoint import Checkpoint, CheckpointError
-from topmix.fitting.history import Record, TimeLimit
+from topmix.engines.local import Serial
 from topmix.inference import Collapsed, Variational
+from topmix.learn import sampling
+from topmix.learn.checkpoint import Checkpoint, CheckpointError
+from topmix.learn.history import Record, TimeLimit
 from topmix.learners import Memoized, Stochastic
 
 from .conftest import N_PASSES, Crash, crash_after, lda, same
@@ -164,10 +165,9 @@ def test_a_checkpoint_without_the_topics_of_tokens_is_refused(corpus, tmp_path, 
         lda(**explored, callbacks=[crash_after(11)]).fit(corpus, checkpoint=path)
     read = Checkpoint.read
 
-    def without_tokens(self, model):
-        found = read(self, model)
-        found.memory = {b: visit._replace(z=None) for b, visit in found.memory.items()}
-        return found
+    def without_tokens(self):
+        found = read(self)
+        return found._replace(memory={b: replace(visit, z=None) for b, visit in found.memory.items()})
 
     monkeypatch.setattr(Checkpoint, "read", without_tokens)
     with pytest.raises(CheckpointError, match="lacks topics of tokens"):

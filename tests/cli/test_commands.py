@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 
 import topmix
 from topmix import LDA
-from topmix.api.admixture import AdmixtureEstimator
-from topmix.cli import COMMANDS, Commands, app
-from topmix.cli.models import MODELS
+from topmix.apps.command import COMMANDS, Commands, app
 from topmix.data import Corpus, from_texts, read_corpus, sample_lda, write_corpus
+from topmix.estimators import ESTIMATORS as MODELS
+from topmix.estimators.admixture import AdmixtureEstimator
 from topmix.explorer import Explorer
 
 ALL = list(COMMANDS)
@@ -339,7 +339,9 @@ def test_groups_that_are_not_there_are_asked_for(patches, work, tmp_path):
     assert "no column 'picture'" in refused("fit", tmp_path / "x.csv", "--groups", "picture", *how)
     assert "no column 'picture'" in refused("fit", tmp_path / "x.parquet", "--groups", "picture", *how)
     (tmp_path / "few.csv").write_text("a\nb\n")
-    assert "one each" in refused("fit", tmp_path / "x.npy", "--groups", tmp_path / "few.csv", *how)
+    assert "must name the group of each of 240 rows" in refused(
+        "fit", tmp_path / "x.npy", "--groups", tmp_path / "few.csv", *how
+    )
     assert "knows no groups" in refused("fit", work / "docs", "--groups", "image", "-o", tmp_path / "m", *ONCE)
     out_of("fit", tmp_path / "x.csv", "--groups", "image", *how)
     assert "needs the group" in refused("infer", tmp_path / "m", tmp_path / "x.npy")
@@ -495,7 +497,7 @@ def test_help_of_every_command_teaches(name):
 def test_help_does_not_load_what_only_a_fit_needs(run):
     import sys
 
-    code = "import sys, topmix.cli; print([m for m in ('sklearn', 'scipy', 'numpy') if m in sys.modules])"
+    code = "import sys, topmix.apps.command; print([m for m in ('sklearn', 'scipy', 'numpy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     assert isinstance(app.info.cls, type)

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import topmix
-from topmix.cli import app
+from topmix.apps.command import app
 
 QUICK = ("--inference.sweeps", "5")
 

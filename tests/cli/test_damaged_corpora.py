@@ -7,7 +7,7 @@ import pytest
 
 from tools.saved_corpora import parts, sealed
 from topmix import LDA
-from topmix.cli import main
+from topmix.apps.command import main
 from topmix.data import Corpus
 
 WORDS = [f"w{v}" for v in range(9)]

@@ -14,11 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 import topmix
-from topmix.cli import app, infer_command
+from topmix.apps.command import app, infer_command
 
 MEASURED = """
 import resource, sys
-from topmix.cli import app
+from topmix.apps.command import app
 try:
     app(sys.argv[1:])
 except SystemExit as stopped:

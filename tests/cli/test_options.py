@@ -14,17 +14,20 @@ from typer.testing import CliRunner
 
 import topmix
 from topmix import LDA
-from topmix.api.components import FAMILIES
-from topmix.cli import COMMANDS, app
-from topmix.cli.command import as_options, finite
-from topmix.cli.fit_command import FLAGS, MODEL_FLAGS, seconds
-from topmix.cli.flags import Flag, descriptions, gist, merged, option_of
-from topmix.cli.models import MODELS, OWN, configure
+from topmix.apps.command import COMMANDS, app
+from topmix.apps.command.command import as_options, finite
+from topmix.apps.command.fit_command import seconds
+from topmix.apps.command.models import OWN, component_flags, configure, model_flags
+from topmix.apps.command.options import Flag, flags_of, gist, merged, option_of
+from topmix.estimators import ESTIMATORS as MODELS
+from topmix.estimators.declared import FAMILIES
 from topmix.inference import SCVB0, Collapsed
 from topmix.learners import Asynchronous, Memoized, Stochastic
 from topmix.search import TopicSearch
 
 IN_FILES = {"seeds": {"words", "ban", "pin"}}  # settings that the file of an option has
+MODEL_FLAGS = model_flags()
+FLAGS = {**MODEL_FLAGS, **{name: flag for family in FAMILIES for name, flag in component_flags(family).items()}}
 OPTION = re.compile(r"^  (?:-\w, )?(--[\w.-]+)", re.MULTILINE)
 
 
@@ -104,18 +107,19 @@ def test_resume_changes_settings_of_the_components_in_the_file(fit):
 
 
 WRONG = {
-    "another component's": (["--inference.doc-scale", "2"], ["--inference collapsed has", "--inference.own-discount",
+    "another component's": (["--inference.doc-scale", "2"], ["LDA has", "--inference.own-discount",
                                                              "belongs to scvb0"]),
-    "a component without options": (["--learner", "batch", "--learner.batch-size", "9"], ["no options of its own",
+    "a component without options": (["--learner", "batch", "--learner.batch-size", "9"], ["LDA has no such option",
                                                                                            "memoized, stochastic"]),
     "no component's": (["--learner.size", "2"], ["No such option", "--learner.batch-size", "--learner.workers"]),
     "without its component": (["--min-topic-mass", "2"], ["--inference.min-topic-mass"]),
-    "a component that the model has not": (["--model", "gibbs-lda", "--inference.sweeps", "3"], ["LDA and HDP"]),
-    "a component's as the model's": (["--smoothing", "0.1"], ["LDA has --inference.smoothing instead"]),
+    "a component that the model has not": (["--model", "gibbs-lda", "--inference.sweeps", "3"], ["LDA, HDP"]),
+    "a component's as the model's": (["--smoothing", "0.1"], ["LDA has --inference.smoothing"]),
     "two components'": (["--batch-size", "9"], ["--learner.batch-size, --sampler.batch-size"]),
-    "another model's": (["--sampler", "parallel"], ["LDA has no such option; it belongs to GibbsLDA"]),
-    "no search to set": (["--model", "hdp", "--search", "none", "--search.polish", "2"], ["leave out `--search none`"]),
-    "no seeds to set": (["--seeds.strength", "1"], ["give --seeds FILE"]),
+    "another model's": (["--sampler", "parallel"], ["LDA has no such option; this option belongs to GibbsLDA"]),
+    "no search to set": (["--model", "hdp", "--search", "none", "--search.polish", "2"],
+                         ["it belongs to --search, and there is none"]),
+    "no seeds to set": (["--seeds.strength", "1"], ["it belongs to --seeds, and there is none"]),
     "not a number": (["--inference.min-topic-mass", "much"], ["'much' is not a number or none"]),
     "out of range": (["--inference.own-discount", "2"], ["--inference.own-discount", "from 0 to 1"]),
     "no such component": (["--inference", "exact"], ["'exact' is not one of collapsed, variational, cvb0, scvb0"]),
@@ -227,15 +231,24 @@ def test_the_command_makes_as_many_starts_as_python(fit):
     assert fit("--model", "hdp", "--search", "none", "--n-init", "2").n_init == 2
 
 
-def test_descriptions_of_a_docstring():
-    doc = (
-        "A function.\n\nParameters\n----------\na, b : int\n    One. Two.\nc\n    Three. None is four.\n\nReturns\n---"
-    )
-    assert descriptions(doc) == {
-        "a": ("int", "One. Two."),
-        "b": ("int", "One. Two."),
-        "c": ("", "Three. None is four."),
-    }
+def test_options_of_a_function():
+    def function(a: str = "x", b: str = "y", c: int | None = None) -> None:
+        """A function.
+
+        Parameters
+        ----------
+        a, b : {"x", "y"}
+            One. Two.
+        c
+            Three. None is four.
+
+        Returns
+        -------
+        """
+
+    flags = flags_of(function)
+    assert [flag.text for flag in flags.values()] == ["One.", "One.", "Three. None is four."]
+    assert [flag.choices for flag in flags.values()] == [("x", "y"), ("x", "y"), ()]
     assert gist("Three, e.g. this. More of it. None is four.") == "Three, e.g. this. None is four."
 
 

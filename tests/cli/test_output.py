@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import topmix
-from topmix.cli import app
-from topmix.cli.fit_command import FitProgress
+from topmix.apps.command import app
 from topmix.data import sample_lda
+from topmix.learn.progress import FitProgress
 
 
 def call(*args):
@@ -61,9 +61,9 @@ def test_a_pipe_receives_what_a_command_writes(way, small, tmp_path):
 @pytest.mark.parametrize("name", ["n" * 256, "nowhere/file"])
 def test_a_path_that_cannot_be_written_is_said_before_the_work(way, name, small, tmp_path, monkeypatch):
     worked = []
-    for place in ("fit_command.read_to_fit", "infer_command.read_for", "report_command.write_report",
+    for place in ("documents.read_to_fit", "infer_command.read_for", "explore_command.write_report",
                   "convert_command.read_to_fit", "convert_command.export"):  # fmt: skip
-        monkeypatch.setattr(f"topmix.cli.{place}", lambda *_, **__: worked.append(1))
+        monkeypatch.setattr(f"topmix.apps.command.{place}", lambda *_, **__: worked.append(1))
     done = call(*command(way, small, tmp_path / name))
     assert done.exit_code == 1
     assert "File name too long" in done.output.replace("\n", " ") or "does not exist" in done.output
@@ -71,7 +71,9 @@ def test_a_path_that_cannot_be_written_is_said_before_the_work(way, name, small,
 
 
 def test_a_checkpoint_that_cannot_be_written_is_said_before_the_work(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("topmix.cli.fit_command.read_to_fit", lambda *_, **__: pytest.fail("it has read the data"))
+    monkeypatch.setattr(
+        "topmix.apps.command.documents.read_to_fit", lambda *_, **__: pytest.fail("it has read the data")
+    )
     done = call(*command("fit", small, tmp_path / "m"), "--checkpoint", tmp_path / ("c" * 256))
     assert done.exit_code == 1
     assert "File name too long" in done.output.replace("\n", " ")
@@ -102,7 +104,7 @@ def interrupt_at(monkeypatch, *passes):
 
 def test_a_second_ctrl_c_says_what_was_lost(small, tmp_path, monkeypatch):
     """Of a model that is too large to be copied after each pass."""
-    monkeypatch.setattr("topmix.fitting.loop.MOST_KEPT", 0)
+    monkeypatch.setattr("topmix.learn.fit.MOST_KEPT", 0)
     interrupt_at(monkeypatch, 3, 3)
     more = ["--model", "MultinomialMixture", "--n-init", "1"]
     done = call("fit", small / "c.topmix", "-k", "3", "-o", tmp_path / "m", "--tol=-1", "--max-iter", "9", *more)
@@ -134,8 +136,8 @@ def test_a_second_ctrl_c_saves_topics_that_are_whole(small, tmp_path, monkeypatc
 
 
 def test_ctrl_c_before_the_first_pass_says_so(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("topmix.fitting.loop.Course.run", lambda *_: [signal.raise_signal(signal.SIGINT)] * 2)
-    monkeypatch.setattr("topmix.fitting.interrupt.StopOnInterrupt._remember", signal.default_int_handler)
+    monkeypatch.setattr("topmix.learn.fit.Fit.begin", lambda *_: [signal.raise_signal(signal.SIGINT)] * 2)
+    monkeypatch.setattr("topmix.learn.history.StopOnInterrupt._remember", signal.default_int_handler)
     done = call("fit", small / "c.topmix", "-k", "3", "-o", tmp_path / "m")
     assert done.exit_code == 130
     assert "before the first pass ended; nothing was saved" in " ".join(done.output.split())

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import topmix
 from topmix import LDA
-from topmix.cli import app
+from topmix.apps.command import app
 from topmix.data import Corpus, from_texts, read_corpus, sample_lda, write_corpus
-from topmix.views.model import view_of
+from topmix.selection.views import view_of
 
 TEXTS = ["Red fox fox", "red owl fox", "blue owl", "Größe 1234 fox"]
 

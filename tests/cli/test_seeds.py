@@ -3,13 +3,11 @@
 import json
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 import topmix
 from topmix import Seeds
-from topmix.cli import app
-from topmix.cli.seeds import read_seeds
+from topmix.apps.command import app
 
 TEXTS = ["boat sail wind mast boat sail", "chess rook pawn king chess rook"] * 10
 
@@ -33,17 +31,17 @@ def test_seeds_from_a_file(docs, tmp_path):
 
 def test_forms_of_seed_files(tmp_path):
     (tmp_path / "seeds.json").write_text(json.dumps([None, {"boat": 2.0}]))
-    assert read_seeds(tmp_path / "seeds.json") == Seeds([None, {"boat": 2.0}])
+    assert Seeds.read(tmp_path / "seeds.json") == Seeds([None, {"boat": 2.0}])
     (tmp_path / "seeds.txt").write_text("\nnew york, sail\n")
-    assert read_seeds(tmp_path / "seeds.txt") == Seeds([None, ["new york", "sail"]])
+    assert Seeds.read(tmp_path / "seeds.txt") == Seeds([None, ["new york", "sail"]])
     (tmp_path / "seeds.txt").write_text("sail -rook\n=new york, chess, - mast\n=king\n")
-    assert read_seeds(tmp_path / "seeds.txt") == Seeds(
+    assert Seeds.read(tmp_path / "seeds.txt") == Seeds(
         [["sail"], ["chess"], None], ban={0: ["rook"], 1: ["mast"]}, pin={1: ["new york"], 2: ["king"]}
     )
     (tmp_path / "seeds.txt").write_text("=sail\n")
-    assert read_seeds(tmp_path / "seeds.txt") == Seeds(pin=[["sail"]])
+    assert Seeds.read(tmp_path / "seeds.txt") == Seeds(pin=[["sail"]])
     (tmp_path / "seeds.json").write_text(json.dumps({"pin": [["sail"]]}))
-    assert read_seeds(tmp_path / "seeds.json") == Seeds(pin=[["sail"]])
+    assert Seeds.read(tmp_path / "seeds.json") == Seeds(pin=[["sail"]])
 
 
 @pytest.mark.parametrize(
@@ -51,8 +49,8 @@ def test_forms_of_seed_files(tmp_path):
 )
 def test_wrong_files_are_refused(tmp_path, text, said):
     (tmp_path / "seeds.json").write_text(text)
-    with pytest.raises(typer.BadParameter, match=said):
-        read_seeds(tmp_path / "seeds.json")
+    with pytest.raises(ValueError, match=said):
+        Seeds.read(tmp_path / "seeds.json")
 
 
 def test_words_are_pinned_and_banned_by_a_file(docs, tmp_path):

@@ -1,4 +1,4 @@
-"""A worker killed, a node removed, the driver killed, a full object store, a slow worker: the fit goes on, or is
+"""A worker killed, a node removed, the driver killed, a full object store: the fit goes on, or is
 continued from its checkpoint, to the same bits; and the log says in one line what happened.
 
 benchmarks/ray_faults.py does each of these twenty times.
@@ -17,7 +17,6 @@ import pytest
 from benchmarks.harness.cluster import (
     FilledStore,
     RemovedNode,
-    StoppedWorker,
     Strangers,
     in_the_middle,
     kill_all,
@@ -25,11 +24,11 @@ from benchmarks.harness.cluster import (
 )
 from topmix import HDP, LDA
 from topmix.data import sample_lda
-from topmix.engines import Ray, Threads
+from topmix.engines.local import Threads
+from topmix.engines.ray_engine import Ray
 from topmix.engines.ray_pool import pool_of
-from topmix.engines.ray_workers import RayWorkers
 from topmix.learners import Memoized
-from topmix.local.fold_in import FoldIn
+from topmix.steps.documents import FoldIn
 
 from .conftest import same
 
@@ -93,12 +92,12 @@ class Deadly:
 def test_a_visit_that_ends_every_worker_is_an_error(three, saved, undisturbed, cut, monkeypatch):
     from ray import cloudpickle
 
-    from topmix.engines import ray_calls
+    from topmix.engines import ray_workers
 
-    monkeypatch.setattr(ray_calls, "MOST_LOST", 2)
+    monkeypatch.setattr(ray_workers, "MOST_LOST", 2)
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
     workers = three.open(cut(saved, 3), Deadly(), 1)
-    with pytest.raises(ConnectionError, match="2 workers were lost one after another in the same call"):
+    with pytest.raises(ConnectionError, match="2 workers were lost one after another in the same visit"):
         list(workers.run(undisturbed.model_.tables, range(3)))
     workers.close()
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
@@ -135,27 +134,6 @@ def test_a_worker_is_lost_between_two_fits(three, saved, undisturbed):
     same(lda(three).fit(saved), undisturbed)
 
 
-@pytest.mark.slow  # waits for workers to come back
-def test_copies_of_a_worker_that_is_lost_between_two_passes_are_made_again(three, saved, undisturbed, monkeypatch):
-    """Before their shards are visited again: in the next pass, when the worker has said where it is now."""
-    gone, held, done, begin = [], [], [], RayWorkers._begin
-
-    def lose(record, view):
-        done.append(record.n_pass)
-        if record.n_pass == 2:
-            gone.append(started_again(pool_of(three).peers[0]))
-
-    def look(workers, *arguments):
-        begin(workers, *arguments)
-        if done[-1:] == [2]:
-            held.append([copy.place for copy in workers._copies.values()])
-
-    monkeypatch.setattr(RayWorkers, "_begin", look)
-    same(lda(three, callbacks=[lose]).fit(saved), undisturbed)
-    assert all(len(places) == 12 for places in held)
-    assert any(not {None, *gone} & set(places) for places in held)
-
-
 @pytest.fixture
 def removal(cluster, three):
     """What ends a node that has a worker. Another node joins after the test, and the next one has new workers: those
@@ -172,20 +150,6 @@ def test_a_node_is_removed(three, saved, undisturbed, removal, caplog):
     with in_the_middle(removal, at=18):
         same(lda(three).fit(saved), undisturbed)
     assert any("was lost: its process or its node ended" in line for line in said(caplog))
-
-
-@pytest.mark.slow  # as above
-def test_shards_that_were_visited_on_the_only_node_get_their_copies_later(
-    three, saved, undisturbed, removal, monkeypatch
-):
-    """On a busy machine other workers come later, or are late."""
-    found, asked = RayWorkers._on_other_nodes, []
-    monkeypatch.setattr(
-        RayWorkers, "_on_other_nodes", lambda self, node: asked.append(node) or found(self, node) * (len(asked) > 8)
-    )
-    with in_the_middle(removal, at=18):
-        same(lda(three).fit(saved), undisturbed)
-    assert len(asked) > 8 + 12
 
 
 @pytest.mark.slow  # as above
@@ -234,7 +198,7 @@ def test_the_driver_is_killed_and_another_one_continues(cluster, three, saved, u
 
 
 @pytest.mark.slow  # waits for Ray
-def test_object_stores_are_full(three, caplog):
+def test_object_stores_are_full(three):
     corpus = sample_lda(400, 2000, 6, doc_length=100, random_state=0).corpus
     settings = {"n_components": 200, "max_iter": 2, "learner": Memoized(batch_size=100, batches_per_update=2)}
     fill = FilledStore()
@@ -242,22 +206,6 @@ def test_object_stores_are_full(three, caplog):
         model = lda(three, **settings).fit(corpus)
     fill.mend()
     np.testing.assert_array_equal(model.components_, lda("threads", **settings).fit(corpus).components_)
-    assert any("object stores were full" in line for line in said(caplog))
-
-
-@pytest.mark.slow  # waits for a worker
-def test_a_worker_is_slow(three, saved, undisturbed, caplog, monkeypatch):
-    from topmix.engines import ray_calls
-
-    monkeypatch.setattr(ray_calls, "LATE_AT_LEAST", 0.5)
-    stop = StoppedWorker()
-    try:
-        with in_the_middle(stop, at=18):
-            same(lda(three).fit(saved), undisturbed)
-        assert any("has not answered for" in line for line in said(caplog))
-    finally:
-        stop.mend()
-    same(lda(three).fit(saved), undisturbed)  # and it is back
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc says which ports there are")

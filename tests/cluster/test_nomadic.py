@@ -2,18 +2,18 @@
 
 import os
 import signal
-import sys
 
 import numpy as np
 import pytest
 
 from topmix import LDA, GaussianMixture, MultinomialMixture
 from topmix.data import Corpus, sample_lda
-from topmix.engines import Ray
-from topmix.engines.nomad_ledger import LedgerError
-from topmix.engines.ray_nomad import Links
-from topmix.engines.ray_nomads import RayNomads
+from topmix.engines.blocks import BlockError
+from topmix.engines.ray_blocks import Run
+from topmix.engines.ray_engine import Ray
 from topmix.learners import Asynchronous
+
+whole_round = Run.round
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,7 @@ def test_one_worker_repeats_itself(cluster, corpus):
     np.testing.assert_array_equal(one.components_, again.components_)
     assert [r.objective for r in one.history_] == [r.objective for r in again.history_]
     of_words = 8 * 8 * np.count_nonzero(corpus.to_scipy().sum(axis=0))
-    # A block that is on its way to oneself counts twice; some wait with the driver.
-    assert of_words / 2 < one.history_[-1].workers["block_bytes"] < 2 * of_words
+    assert 0 < one.history_[-1].workers["block_bytes"] < of_words / 4  # one block at a time
 
 
 def test_several_workers_come_as_far_as_threads_and_none_has_everything(three, corpus, tmp_path):
@@ -45,7 +44,8 @@ def test_several_workers_come_as_far_as_threads_and_none_has_everything(three, c
     model = lda(three).fit(Corpus.open(tmp_path / "corpus.topmix"))
     near = lda("threads", n_jobs=3).fit(corpus)
     np.testing.assert_allclose(counts_of(model).sum(axis=1), corpus.to_scipy().sum(axis=0), rtol=1e-9, atol=1e-9)
-    assert model.history_[-1].objective == pytest.approx(near.history_[-1].objective, rel=0.01)
+    objective, of_threads = model.history_[-1].objective, near.history_[-1].objective
+    assert objective > of_threads - 0.01 * abs(of_threads)  # blocks arrive in another order each time: it may be above
     status = model.history_[-1].workers
     assert status["workers"] == 3
     assert 0 < status["block_bytes"] < 0.75 * 8 * counts_of(model).size
@@ -60,30 +60,21 @@ def test_priors_are_learned(three, corpus):
     np.testing.assert_allclose(model.doc_topic_prior_, near.doc_topic_prior_, rtol=0.2)
 
 
-class Broken(Links):
-    """An offer of one block is lost, or comes twice."""
+def losing(run, n_round):
+    """The counts of a block are lost after the second round."""
+    refs, summaries = whole_round(run, n_round)
+    if n_round == 1:
+        import ray
 
-    def __init__(self, times):
-        self.times, self.n = times, 0
-
-    def offer(self, actor, session, run, offer):
-        self.n += 1
-        for _ in range(self.times if self.n == 5 else 1):
-            super().offer(actor, session, run, offer)
+        refs[3] = ray.put(np.zeros_like(ray.get(refs[3])))
+    return refs, summaries
 
 
-@pytest.mark.slow  # test_nomad_protocol.py has it without Ray
-@pytest.mark.parametrize(
-    ("times", "said"), [(0, r"block \d+ was sent by worker \d .* never arrived"), (2, r"block \d+ came twice")]
-)
-def test_a_lost_or_doubled_block_is_an_error_that_names_it(three, corpus, monkeypatch, times, said):
-    from ray import cloudpickle
-
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
-    monkeypatch.setattr(RayNomads, "links", Broken(times))
-    with pytest.raises(LedgerError, match=said):
+@pytest.mark.slow  # test_nomad_protocol.py has what workers find
+def test_what_a_block_lost_is_an_error_that_names_it(three, corpus, monkeypatch):
+    monkeypatch.setattr(Run, "round", losing)
+    with pytest.raises(BlockError, match=r"block 3 has 0\.0 counts of"):
         lda(three).fit(corpus)
-    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from topmix import (
     VonMisesFisherMixture,
 )
 from topmix.data import Corpus, sample_lda
-from topmix.engines import Ray
+from topmix.engines.ray_engine import Ray
 from topmix.inference import CVB0, SCVB0, Variational
 from topmix.learners import Batch, Memoized, State, Stochastic
 from topmix.priors import ByGroup, Covariates
@@ -154,12 +154,12 @@ def test_a_checkpoint_is_continued_by_any_engine(name, three, corpus, tmp_path):
 @pytest.mark.parametrize("learner", [Memoized(), Memoized(batches_per_update=4), Batch(), Stochastic()])
 def test_learners_on_a_cluster(learner, three, corpus, cut):
     """As tests/conformance asks of every engine: the total, the model and the memory, pass by pass."""
-    from topmix.allocations.document_prior import DocumentPrior
-    from topmix.engines import Threads
-    from topmix.likelihoods.topic_words import TopicWords
-    from topmix.local.topics import TopicStep
+    from topmix.engines.local import Threads
+    from topmix.models.document_prior import DocumentPrior
+    from topmix.models.topic_words import TopicWords
     from topmix.models.topics import TopicModel
-    from topmix.stats import WordTotal
+    from topmix.models.words import WordTotal
+    from topmix.steps.documents import TopicStep
 
     raw = np.random.default_rng(1).gamma(1.0, 1.0, (80, 5))
     found = []

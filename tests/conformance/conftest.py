@@ -12,28 +12,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topmix import likelihoods
-from topmix.allocations.document_prior import DocumentPrior
-from topmix.allocations.finite_dirichlet import FiniteDirichlet
-from topmix.allocations.stick_breaking import StickBreaking
+from topmix import models
+from topmix.corpus.rows import GroupedRows
+from topmix.corpus.shard import Shards
 from topmix.data import Corpus, Rows
-from topmix.data.rows import GroupedRows
-from topmix.data.shard import Shards
-from topmix.likelihoods import gaussian_start, von_mises_fisher_start
-from topmix.likelihoods.categorical import Categorical
-from topmix.likelihoods.topic_words import TopicWords
-from topmix.local import LocalStep
-from topmix.local.candidates import CandidateStep
-from topmix.local.cvb0 import CVB0Step
-from topmix.local.groups import GroupStep
-from topmix.local.mixture import MixtureStep
-from topmix.local.scvb0 import SCVB0Step
-from topmix.local.topics import TopicStep
-from topmix.models.admixture import Admixture
-from topmix.models.document_options import DocumentOptions
-from topmix.models.mixture import Mixture
-from topmix.models.topics import TopicModel
-from topmix.stats import WordTotal
+from topmix.models import gaussian_start, von_mises_fisher_start
+from topmix.models.categorical import Categorical
+from topmix.models.document_prior import DocumentPrior
+from topmix.models.mixture import Admixture, Mixture
+from topmix.models.topic_words import TopicWords
+from topmix.models.topics import DocumentOptions, TopicModel
+from topmix.models.weights import FiniteDirichlet, StickBreaking
+from topmix.models.words import WordTotal
+from topmix.steps.documents import CVB0Step, SCVB0Step, TopicStep
+from topmix.steps.groups import GroupStep
+from topmix.steps.rows import CandidateStep, MixtureStep
+from topmix.steps.step import LocalStep
 
 from .estimators import counts_only
 
@@ -42,8 +36,8 @@ def found_likelihoods() -> dict[str, type]:
     """Every likelihood of the package, by the name of its file. The covariances of Gaussians differ in shape only: one
     class, four entries, so that each is held to the contract."""
     found: dict[str, type] = {}
-    for file in pkgutil.iter_modules(likelihoods.__path__):
-        module = importlib.import_module(f"topmix.likelihoods.{file.name}")
+    for file in pkgutil.iter_modules(models.__path__):
+        module = importlib.import_module(f"topmix.models.{file.name}")
         for value in vars(module).values():
             if is_dataclass(value) and value.__module__ == module.__name__ and hasattr(value, "objectives"):
                 found[file.name] = value
@@ -124,7 +118,7 @@ def start_gaussian(name: str, data: Any, K: int, objective: str, variant: str, r
     prior = s.default_covariance_prior(about.covariance, name, reg) if objective == "map" else None
     settings = {"covariance_type": name, "objective": objective, "zero_mean": zero, "covariance_prior": prior}
     none = s.empty(about, "float64", K, reg_covar=reg, **settings)
-    return s.start(none, data, None, "k-means++", rng)[0]
+    return s.start(none, data, None, "k-means++", rng)
 
 
 def start_directions(name: str, data: Any, K: int, objective: str, variant: str, rng: np.random.Generator) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.utils import get_tags
 
-from topmix.api import ESTIMATORS
+from topmix.estimators import ESTIMATORS
 from topmix.learners import Asynchronous
 
 FIXED = {"HDP": {"search": None}}  # as many topics as were asked for; scikit-learn's checks see the defaults

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from topmix.data.shard import Shards
-from topmix.engines import Engine, ShardResult, Workers
+from topmix.base.checks import whole_number
+from topmix.corpus.shard import Shards
+from topmix.engines.engine import Engine, ShardResult, Workers
 from topmix.engines.local import Worker
-from topmix.local import LocalStep
-from topmix.parameters.checks import whole_number
+from topmix.steps.step import LocalStep
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +53,7 @@ class Machine:
         self.memory = pickle.loads(message)
 
 
-class RemoteWorkers:
+class RemoteWorkers(Workers):
     def __init__(self, shards: Shards, step: LocalStep, threads: int, each: int):
         self.n_shards, self.n_rows, self.each = len(shards), shards.n_rows, each
         parts = (range(a, min(a + each, len(shards))) for a in range(0, len(shards), each))
@@ -72,9 +72,6 @@ class RemoteWorkers:
         self.sent += len(message)
         return machine.step(message)
 
-    def place(self, model: Any) -> Any:
-        return model
-
     def recall(self) -> dict[int, Any]:
         parts = [pickle.loads(machine.recall()) for machine in self.machines]
         return {b: memory for part in parts for b, memory in part.items()}
@@ -82,9 +79,6 @@ class RemoteWorkers:
     def restore(self, memory: Mapping[int, Any]) -> None:
         for i, machine in enumerate(self.machines):
             machine.restore(pickle.dumps({b: m for b, m in memory.items() if b // self.each == i}))
-
-    def forget(self) -> None:
-        self.restore({})
 
     def close(self) -> None:
         self.machines = []

@@ -15,12 +15,13 @@ from topmix import (
     VonMisesFisherAdmixture,
     VonMisesFisherMixture,
 )
-from topmix.engines import ENGINES, Serial, Threads
+from topmix.engines import ENGINES
+from topmix.engines.local import Serial, Threads
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Batch, Memoized, State, Stochastic
-from topmix.local.assign import AssignStep
-from topmix.local.fold_in import FoldIn
-from topmix.local.groups import AssignGroupsStep
+from topmix.steps.documents import FoldIn
+from topmix.steps.groups import AssignGroupsStep
+from topmix.steps.rows import AssignStep
 
 from .conftest import ADMIXTURES, LIKELIHOODS, PROBLEMS, TOPICS
 from .remote import Remote

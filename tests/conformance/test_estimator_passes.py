@@ -1,13 +1,15 @@
 """The passes of every estimator: their history, callbacks, limits of time, and copies on the way."""
 
-import pickle
+import gc
+import weakref
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from topmix import load
-from topmix.api import ESTIMATORS
+from topmix import LDA, GaussianAdmixture, GaussianMixture, load
+from topmix.data import Corpus
+from topmix.estimators import ESTIMATORS
 from topmix.fitting import PassView, TimeLimit
 
 from .estimators import answers, ask, class_of, counts_only, everyone, make, same, those_with
@@ -130,24 +132,6 @@ def test_a_copy_of_a_pass_can_be_saved_and_scored(name, data, tmp_path):
         same(answers(load(path), data), said)
 
 
-@everyone
-def test_a_pickled_view_lasts(name, data):
-    pickles, seen = [], []
-
-    def keep(record, view):
-        pickles.append(pickle.dumps(view))
-        seen.append((view.n_components, view.weights, None if view.counts() is None else view.counts().copy()))
-        seen[-1] += (answers(view.fitted(), data),)
-
-    make(name, max_iter=2, tol=-np.inf, callbacks=[keep]).fit(data)
-    for text, (n_components, weights, counts, said) in zip(pickles, seen, strict=True):
-        view = pickle.loads(pickle.dumps(pickle.loads(text)))
-        assert view.n_components == n_components
-        np.testing.assert_array_equal(view.weights, weights)
-        np.testing.assert_array_equal(view.counts(), counts)
-        same(answers(view.fitted(), data), said)
-
-
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if hasattr(class_of(name), "partial_fit")])
 def test_a_copy_of_a_pass_can_be_fitted_further(name, data):
     copies = []
@@ -157,3 +141,18 @@ def test_a_copy_of_a_pass_can_be_fitted_further(name, data):
         assert np.all(np.isfinite(answers(now.partial_fit(data), data)[0]))
         assert now.set_params(callbacks=None).fit(data).n_iter_ == 2
     same(answers(last, data), before)
+
+
+@pytest.mark.parametrize("Estimator", [LDA, GaussianMixture, GaussianAdmixture])
+def test_a_fit_lets_go_of_its_data_at_once(Estimator):
+    """Nothing goes round in a circle: large data, or temporary files, do not wait for Python's collector."""
+    rng = np.random.default_rng(0)
+    X = Corpus.from_scipy(rng.poisson(0.3, (80, 40))) if Estimator is LDA else rng.normal(size=(300, 4))
+    alive = weakref.ref(X)
+    gc.disable()
+    try:
+        Estimator(3, max_iter=8, random_state=0, tol=-np.inf).fit(X)
+        del X
+        assert alive() is None
+    finally:
+        gc.enable()

@@ -10,8 +10,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from topmix import LDA
-from topmix.api import ESTIMATORS
-from topmix.engines import Threads
+from topmix.engines.local import Threads
+from topmix.estimators import ESTIMATORS
 from topmix.inference import Collapsed
 from topmix.learners import Asynchronous, Batch, Memoized
 

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from topmix.engines import Serial, Threads
-from topmix.fitting.loop import Course, Log, Stopping, run_passes
+from topmix.engines.engine import LocalRounds
+from topmix.engines.local import Serial, Threads
+from topmix.learn.fit import Fit
+from topmix.learn.problem import FitSettings, Stopping
 from topmix.learners import LEARNERS, Batch, Memoized, State, Stochastic
-from topmix.stats import PseudoCounts
-from topmix.stats.tree import tree_sum
+from topmix.models.statistics import PseudoCounts, tree_sum
 
 from ..pairs import pairs as any_two
 from .conftest import MIXTURES, PROBLEMS
@@ -68,15 +69,26 @@ def test_the_bound_of_a_mixture_rises_at_every_pass(name, likelihood, L, n_shard
     assert bound[-1] > bound[0] or L == 1  # hard assignments may stand still after one pass
 
 
+class Copies:
+    """What callbacks see: copies of the model."""
+
+    def fitted(self, model, history):
+        return copy.deepcopy(model)
+
+    def estimator(self, fitted):
+        return fitted
+
+
 @pairs
 def test_resumed_is_uninterrupted(name, what, problem, flat):
     def run(passes, n):
         seen = []
-        course = Course("", 0.0, n, fitted=lambda model, history: copy.deepcopy(model), shown_as=lambda model: model)
-        log = Log(course, [lambda record, view: seen.append(view.fitted())])
-        model, _ = run_passes(passes, Stopping(n, -np.inf), log)
-        np.testing.assert_array_equal(flat(seen[-1]), flat(model))
-        return model
+        fit = Fit(None, FitSettings("", 0.0, 0, Copies()), [lambda record, view: seen.append(view.fitted())])
+        fit.passes, fit.stopping, fit.is_due = passes, Stopping(n, -np.inf), lambda is_last: False
+        while not fit.is_over:
+            fit.step()
+        np.testing.assert_array_equal(flat(seen[-1]), flat(fit.model))
+        return fit.model
 
     states = State(), State()
     (whole, _), (in_two, _) = (started(LEARNER[name], problem, what, 4, state) for state in states)
@@ -126,6 +138,9 @@ def test_a_model_that_is_sent_back_is_what_the_next_pass_starts_from(name, what,
         def run(self, tables, shards):
             asked.append(tables.__self__)  # the method of the model of the moment
             return self.workers.run(tables, shards)
+
+        def rounds(self, memo):
+            return LocalRounds(self, memo)
 
     model, step, shards = problem(what)
     passes = LEARNER[name].passes(model, Watched(Serial().open(shards(3), step, 1)), State())

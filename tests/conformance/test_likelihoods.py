@@ -5,7 +5,7 @@ import pytest
 from scipy.special import logsumexp
 
 from topmix import _core
-from topmix.local.mixture import MixtureStep
+from topmix.steps.rows import MixtureStep
 
 from .conftest import LIKELIHOODS, MIXTURES
 

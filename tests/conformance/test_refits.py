@@ -10,7 +10,6 @@ import pytest
 
 import topmix
 from topmix.data import Corpus
-from topmix.fitting import loop
 
 from .estimators import ASYNCHRONOUS, answers, counts_only, everyone, make, same
 
@@ -68,7 +67,7 @@ def test_a_failed_refit_changes_nothing(name, moment, fitted, tmp_path, monkeypa
     before = model.top_words(3) if hasattr(model, "top_words") else None
     Y, changes = MOMENTS[moment](name, model)
     if moment == "reading" and counts_only(name):
-        monkeypatch.setattr("topmix.read.documents.replace", broken)  # the last step of reading
+        monkeypatch.setattr("topmix.io.documents.replace", broken)  # the last step of reading
     known = {p: value for p, value in changes.items() if p in model.get_params(deep=False)}
     given = model.get_params(deep=False)
     model.set_params(**known)
@@ -109,7 +108,7 @@ def test_a_failed_first_fit_leaves_no_attributes(name):
 def test_an_interrupted_first_fit_has_its_last_pass(name, monkeypatch):
     if name in ASYNCHRONOUS:
         return  # which has topics too: above
-    monkeypatch.setattr(loop, "FREE", np.inf)  # on a busy machine a copy takes long, and the next one waits
+    monkeypatch.setattr("topmix.learn.fit.FREE", np.inf)  # on a busy machine a copy takes long, and the next one waits
     X = data(name, COUNTS, list("abcdefghi"))
     model = make(name, tol=-np.inf, callbacks=[at_pass(3, KeyboardInterrupt())])
     with pytest.warns(UserWarning, match="has the model of pass 3"), pytest.raises(KeyboardInterrupt):
@@ -146,7 +145,7 @@ def test_a_failed_step_of_a_stream_changes_nothing(name, monkeypatch):
     wide = np.hstack([OTHERS, OTHERS])[:, :11] if name in ("LDA", "HDP") else COUNTS[:20] + 1
     Y = data(name, wide, list("abcdefghijk")[: wide.shape[1]])
     with monkeypatch.context() as patched:
-        patched.setattr("topmix.learners.stochastic.Stochastic.step_size", broken)
+        patched.setattr("topmix.learn.learners.Stochastic.step_size", broken)
         with pytest.raises(Broken):
             model.partial_fit(Y)
     assert list(model.feature_names_in_) == list("abcdefghi")
@@ -161,7 +160,7 @@ def test_a_stream_of_texts_keeps_its_words(monkeypatch):
     model = topmix.LDA(2, random_state=0, n_jobs=1).partial_fit(texts)
     words = list(model.vectorizer_.vocabulary_)
     with monkeypatch.context() as patched:
-        patched.setattr("topmix.learners.stochastic.Stochastic.step_size", broken)
+        patched.setattr("topmix.learn.learners.Stochastic.step_size", broken)
         with pytest.raises(Broken):
             model.partial_fit(["trains and rails", "trains"] * 10)
     assert list(model.vectorizer_.vocabulary_) == words == list(model.feature_names_in_)

@@ -13,16 +13,11 @@ import pytest
 from topmix import _core
 from topmix.engines.local import Worker
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
-from topmix.likelihoods.categorical import Categorical
-from topmix.local.assign import AssignStep
-from topmix.local.candidates import CandidateStep
-from topmix.local.cvb0 import CVB0Step
-from topmix.local.fold_in import FoldIn
-from topmix.local.mixture import MixtureStep
-from topmix.local.scvb0 import SCVB0Step
-from topmix.local.step import add_info
-from topmix.local.topics import TopicStep
-from topmix.models.document_options import DocumentOptions
+from topmix.models.categorical import Categorical
+from topmix.models.topics import DocumentOptions
+from topmix.steps.documents import CVB0Step, FoldIn, SCVB0Step, TopicStep
+from topmix.steps.rows import AssignStep, CandidateStep, MixtureStep
+from topmix.steps.step import add_info
 
 from .conftest import ADMIXTURES, PROBLEMS, TOPICS
 

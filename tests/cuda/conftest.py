@@ -2,7 +2,7 @@
 
 import pytest
 
-from topmix.engines import Cuda
+from topmix.engines.cuda import Cuda
 
 from .emulated import Emulated
 

@@ -19,9 +19,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from topmix.cuda.device import Device, program_of, short
-from topmix.cuda.sources import PROGRAMS, STRUCTS, kernels, program, struct
-from topmix.engines import Cuda
+from topmix.cuda.device import Device, Spillable
+from topmix.cuda.sources import PROGRAMS, STRUCTS, kernels, program, program_of, struct, struct_of
+from topmix.engines.cuda import Cuda
 
 HEADER = Path(__file__).with_name("emulate.hpp")
 
@@ -31,7 +31,7 @@ def library(name: str, L: int) -> ctypes.CDLL:
     """One program, compiled once for each L and text."""
     calls = "".join(
         f'extern "C" void launch_{kernel}(int blocks, int threads, size_t shared, const void* args) {{\n'
-        f"    emulated::launch<{kind_of(kernel)}, {kernel}>(blocks, threads, shared, args);\n}}\n"
+        f"    emulated::launch<{struct_of(kernel)}, {kernel}>(blocks, threads, shared, args);\n}}\n"
         for kernel in kernels(name)
     )
     sizes = "".join(
@@ -67,12 +67,6 @@ def one_at_a_time(path: Path) -> Iterator[None]:
         yield
 
 
-def kind_of(kernel: str) -> str:
-    """The struct that a kernel takes."""
-    name = program_of(kernel)
-    return next(k for k in STRUCTS if f"{kernel}({k} a)" in program(name))
-
-
 class EmulatedDevice(Device):
     """`order` is which lane goes first at barriers: 0 ascending, 1 descending, else a permutation."""
 
@@ -80,12 +74,12 @@ class EmulatedDevice(Device):
     blocks_of_a_sum = 2
     arrays: ClassVar[list[weakref.ref[np.ndarray]]] = []  # all that were ever made
     most_bytes: ClassVar[list[int]] = []  # that a device had at any time
-    parked: ClassVar[list[int]] = []  # arrays that had to make room
+    spilled: ClassVar[list[int]] = []  # arrays that had to make room
     at_close: ClassVar[list[int]] = []  # arrays that a device still had when it was closed
 
     def __init__(self, order: int = 0, shared_per_block: int = 227 * 1024, memory: int | None = None):
-        super().__init__()
-        self.capacity, self.n_bytes, self.most, self.n_parked = memory or 1 << 60, 0, 0, 0
+        self.forget()
+        self.capacity, self.n_bytes, self.most, self.n_spilled = memory or 1 << 60, 0, 0, 0
         self._made: list[weakref.ref[np.ndarray]] = []
         self.order, self.shared_per_block, self.shared_per_processor = order, shared_per_block, shared_per_block + 1024
 
@@ -94,8 +88,9 @@ class EmulatedDevice(Device):
 
     def _noted(self, array):
         while self.n_bytes + array.nbytes > self.capacity:
-            if not self.parking.make_room():
+            if not self.make_room():
                 raise MemoryError(f"{array.nbytes} bytes do not fit: {self.n_bytes} of {self.capacity} are used")
+            self.n_spilled += 1
         self.n_bytes += array.nbytes
         self.most = max(self.most, self.n_bytes)
         weakref.finalize(array, self._free, array.nbytes)
@@ -106,22 +101,9 @@ class EmulatedDevice(Device):
     def _free(self, n_bytes):
         self.n_bytes -= n_bytes
 
-    def copy_out(self, array):
-        self.n_parked += 1
-        return array.copy(), None
-
-    def copy_in(self, host):
-        return self.array(host), None
-
-    def wait(self, token):
-        pass
-
-    def finish(self, token):
-        pass
-
     def close(self):
-        super().close()
-        EmulatedDevice.most_bytes.append(self.most), EmulatedDevice.parked.append(self.n_parked)
+        self.forget()
+        EmulatedDevice.most_bytes.append(self.most), EmulatedDevice.spilled.append(self.n_spilled)
         EmulatedDevice.at_close.append(sum(array() is not None for array in self._made))
 
     def empty(self, shape, dtype):
@@ -133,8 +115,8 @@ class EmulatedDevice(Device):
     def zeros(self, shape, dtype):
         return self._noted(np.zeros(shape, dtype))
 
-    def fetch(self, array):
-        return array.copy()
+    def get(self, array):
+        return (array() if isinstance(array, Spillable) else array).copy()
 
     def copy_to(self, array, host):
         array[...] = host
@@ -142,14 +124,6 @@ class EmulatedDevice(Device):
     def nonzero(self, array):
         row, column = np.nonzero(array)
         return row, column, array[row, column]
-
-    def changes(self, array):
-        places = np.flatnonzero(array)
-        values = array.ravel()[places]
-        return places.astype(short(array.size)), values.astype(short(int(abs(values).max(initial=0))))
-
-    def change(self, array, places, values):
-        array.reshape(-1)[places] += values
 
     def take(self, array, ids, axis):
         return self._noted(np.take(array, ids, axis))
@@ -180,7 +154,7 @@ class Emulated(Cuda):
     def opened(self):
         return EmulatedDevice(self.order, self.shared_per_block, self.memory)
 
-    def lane(self, number, of):
+    def own_stream(self, number, of):
         return nullcontext()
 
 

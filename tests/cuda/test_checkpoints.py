@@ -15,9 +15,9 @@ from topmix import (
     VonMisesFisherMixture,
 )
 from topmix.data import sample_lda
-from topmix.fitting import sampling
-from topmix.fitting.checkpoint import CheckpointError
 from topmix.inference import Collapsed, Variational
+from topmix.learn import sampling
+from topmix.learn.checkpoint import CheckpointError
 from topmix.learners import Memoized, Stochastic
 
 CORPUS = sample_lda(16, 30, 4, doc_length=12, random_state=2).corpus

@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 from topmix import HDP, LDA, LabelledLDA, SupervisedLDA
+from topmix.corpus.shard import Shards
 from topmix.cuda.shard import CorpusOnDevice
 from topmix.data import sample_lda
-from topmix.data.shard import Shards
-from topmix.engines import Cuda, Threads
+from topmix.engines.cuda import Cuda
+from topmix.engines.local import Threads
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Batch, Memoized, State, Stochastic
-from topmix.local.topics import TopicStep
 from topmix.priors import ByGroup, Covariates
+from topmix.steps.documents import TopicStep
 
 from .emulated import Emulated, EmulatedDevice
 

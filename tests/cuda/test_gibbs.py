@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
+from tests.twins.gibbs import count, log_joint
+from tests.twins.gibbs_cuda import sample_block
 from topmix import LDA, GibbsLDA
-from topmix.allocations.document_prior import DocumentPrior
 from topmix.chains import Parallel
-from topmix.chains.gibbs_cuda import CudaChain
 from topmix.cuda.sampling import DeviceTokens
 from topmix.data import sample_lda
-from topmix.likelihoods.topic_words import TopicWords
-from topmix.reference.gibbs import count, log_joint
-from topmix.reference.gibbs_cuda import sample_block
-from topmix.stats import WordTotal
+from topmix.learn.chains import Chain
+from topmix.models.document_prior import DocumentPrior
+from topmix.models.topic_words import TopicWords
+from topmix.models.words import WordTotal
 
 from ..topic_data import make_corpus
 from .emulated import Emulated, EmulatedDevice
@@ -99,7 +99,7 @@ def test_priors_are_learned_and_a_model_can_be_the_start(engine):
 def test_a_chain_can_start_again_from_other_topics():
     words = TopicWords(np.full((1, 1), 0.05), WordTotal.zeros(40, 3), "collapsed")
     prior, device = DocumentPrior(np.full(3, 0.1), "collapsed"), EmulatedDevice()
-    fresh, chain = (CudaChain(CORPUS, prior, words, device, seed=1, threads=1, sweeps=n) for n in (1, 0))
+    fresh, chain = (Chain(CORPUS, prior, words, device=device, seed=1, threads=1, sweeps=n) for n in (1, 0))
     chain.start(np.zeros(chain.n_tokens, np.uint16))
     chain.sweep()
     for each in (fresh, chain):

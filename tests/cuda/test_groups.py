@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from tests.twins import groups as twin
 from topmix import GaussianAdmixture, VonMisesFisherAdmixture
-from topmix.allocations.document_prior import DocumentPrior
-from topmix.cuda import clusters, groups as device_groups
-from topmix.cuda.groups import DeviceGroups, GroupBlocks
-from topmix.data.vectors import GroupShard
+from topmix.corpus.vectors import GroupShard
+from topmix.cuda import clusters, mixture
+from topmix.cuda.mixture import DeviceGroups, GroupBlocks
 from topmix.learners import Memoized, Stochastic
-from topmix.likelihoods.gaussian import Gaussian
-from topmix.likelihoods.von_mises_fisher import DirectionTables, VonMisesFisher
-from topmix.local import groups as local_groups
-from topmix.local.groups import GroupStep
-from topmix.models.admixture import AdmixtureTables
-from topmix.reference import groups as twin
+from topmix.models.document_prior import DocumentPrior
+from topmix.models.gaussian import Gaussian
+from topmix.models.mixture import AdmixtureTables
+from topmix.models.von_mises_fisher import DirectionTables, VonMisesFisher
+from topmix.steps import groups as local_groups
+from topmix.steps.groups import GroupStep
 
 from ..pairs import pairs
 from .emulated import Emulated, EmulatedDevice
@@ -51,8 +51,8 @@ def solved(device, z, starts, tables, L, weight, N, posterior, block=16):
 )
 def test_the_kernels_are_their_twin(size, dtype, posterior, monkeypatch):
     """Groups of no rows, and of more than a block of rows has; rows without weight; counts of an earlier visit."""
-    monkeypatch.setattr(device_groups, "rows_at_a_time", lambda weights, C: 16)
-    monkeypatch.setattr(device_groups, "rows_of_piece", lambda L, C, dtype: 24)  # pieces of one or more blocks
+    monkeypatch.setattr(mixture, "rows_at_a_time", lambda weights, C: 16)
+    monkeypatch.setattr(mixture, "rows_of_piece", lambda L, C, dtype: 24)  # pieces of one or more blocks
     sizes = np.array([3, 0, 1, 40, 16, 7, 0])
     starts, D, (K, L) = np.concatenate([[0], np.cumsum(sizes)]), 4, size
     z, W = RNG.normal(size=(starts[-1], D)).astype(dtype), 2 * RNG.normal(size=(K, D)).astype(dtype)
@@ -82,7 +82,7 @@ def test_the_kernels_are_their_twin(size, dtype, posterior, monkeypatch):
     for order in (1, 7):  # whichever thread is first
         for x, y in zip(solved(EmulatedDevice(order), *args), got, strict=True):
             np.testing.assert_array_equal(x, y)
-    monkeypatch.setattr(device_groups, "FEW", 0)  # and however many there are
+    monkeypatch.setattr(mixture, "FEW", 0)  # and however many there are
     for x, y in zip(solved(EmulatedDevice(), *args), got, strict=True):
         np.testing.assert_array_equal(x, y)
 
@@ -182,8 +182,8 @@ def test_single_precision_is_that_of_the_processor(engine):
 def test_groups_in_several_pieces_give_the_same(engine, rows, monkeypatch):
     """Pieces of a few groups or of all, and groups of several blocks."""
     want = GaussianAdmixture(4, **SETTINGS, engine=engine).fit(ROWS, GROUPS)
-    monkeypatch.setattr(device_groups, "rows_of_piece", lambda L, C, dtype: rows)
-    for module in (device_groups, clusters):
+    monkeypatch.setattr(mixture, "rows_of_piece", lambda L, C, dtype: rows)
+    for module in (mixture, clusters):
         monkeypatch.setattr(module, "rows_at_a_time", lambda weights, L: 8)
     got = GaussianAdmixture(4, **SETTINGS, engine=engine).fit(ROWS, GROUPS)
     same(got, want, ROWS, 1e-9)
@@ -226,7 +226,7 @@ def test_partial_fit_and_warm_starts(engine, Estimator):
 
 def test_scores_are_held_for_a_block_of_rows_alone(monkeypatch):
     """Never of all rows by all clusters: more rows take far less memory than their scores would."""
-    monkeypatch.setattr(device_groups, "rows_at_a_time", lambda weights, C: 64)
+    monkeypatch.setattr(mixture, "rows_at_a_time", lambda weights, C: 64)
     K, most = 300, []
     for times in (8, 16):
         n = 64 * times

@@ -5,7 +5,7 @@ import pytest
 
 from topmix import LDA, GibbsLDA
 from topmix.data import sample_lda
-from topmix.engines import Threads
+from topmix.engines.local import Threads
 from topmix.metrics import (
     completion_score,
     completion_scorer,
@@ -55,7 +55,7 @@ def test_the_same_bits_in_every_run(engine, topics):
 
 @pytest.mark.parametrize("measure", [npmi_coherence, umass_coherence, cv_coherence])
 def test_coherence_is_that_of_the_processor(engine, measure, topics, monkeypatch):
-    monkeypatch.setattr("topmix.cuda.measures.BITS", 400)  # several parts
+    monkeypatch.setattr("topmix.cuda.hosted.BITS", 400)  # several parts
     want = measure(topics, SAMPLE.corpus, top_n=7, per_topic=True)
     np.testing.assert_array_equal(measure(topics, SAMPLE.corpus, top_n=7, per_topic=True, engine=engine), want)
     lists = [[1, 5, 3], [2, 4]]

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from tests.twins import gaussian as twin
+from tests.twins.top_l import softmax_top_l
 from topmix.cuda import row_sums
 from topmix.cuda.gaussian import DeviceGaussianStats
 from topmix.cuda.row_sums import PRECISIONS, Moments, Scorer, Top, features_of, from_host
-from topmix.reference import gaussian as twin
-from topmix.reference.top_l import softmax_top_l
 
 from .emulated import EmulatedDevice
 

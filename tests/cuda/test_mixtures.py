@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from topmix import GaussianMixture, MultinomialMixture, VonMisesFisherMixture
+from topmix.corpus.shard import Shards
 from topmix.cuda import clusters
 from topmix.data import sample_lda
-from topmix.data.shard import Shards
-from topmix.engines import Cuda
+from topmix.engines.cuda import Cuda
 from topmix.learners import Memoized, Stochastic
-from topmix.likelihoods.categorical import Categorical
-from topmix.likelihoods.covariance import SingularCovariance
-from topmix.likelihoods.gaussian import Gaussian
-from topmix.local.mixture import MixtureStep
+from topmix.models.categorical import Categorical
+from topmix.models.frame import SingularCovariance
+from topmix.models.gaussian import Gaussian
+from topmix.steps.rows import MixtureStep
 
 from ..pairs import pairs
 from .emulated import Emulated, EmulatedDevice

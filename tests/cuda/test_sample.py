@@ -5,23 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.twins.gibbs import count
+from tests.twins.gibbs_cuda import GOLDEN, MASK, mixed, sample_block, uniform
 from topmix import LDA
-from topmix.allocations.covariate_prior import CovariatePrior
-from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.document_prior import DocumentPrior
-from topmix.cuda.own_priors import DeviceOwnPriors
+from topmix.corpus.design import DesignRows
+from topmix.corpus.shard import Shard
 from topmix.cuda.sampling import sample, seed_of
 from topmix.cuda.shard import DeviceDocs, DeviceShard
+from topmix.cuda.solve import DeviceOwnPriors
 from topmix.data import sample_lda
-from topmix.data.design_rows import DesignRows
-from topmix.data.shard import Shard
 from topmix.inference import Collapsed
-from topmix.likelihoods.topic_words import WordTables
-from topmix.models.document_options import DocumentOptions, Sampling
-from topmix.models.topics import TopicTables
+from topmix.models.covariate_prior import CovariatePrior
+from topmix.models.document_prior import DocTopics, DocumentPrior
+from topmix.models.topic_words import WordTables
+from topmix.models.topics import DocumentOptions, Sampling, TopicTables
 from topmix.priors import Covariates
-from topmix.reference.gibbs import count
-from topmix.reference.gibbs_cuda import GOLDEN, MASK, mixed, sample_block, uniform
 
 from ..topic_data import make_corpus
 from .emulated import EmulatedDevice
@@ -84,7 +82,7 @@ def test_documents_with_priors_of_their_own_accept_what_the_common_one_proposes(
     rng, D = np.random.default_rng(3), p.shard.n_rows
     design = DesignRows.of(np.column_stack([np.ones(D), rng.integers(3, size=D)]))
     coefficients = np.column_stack([np.log(p.alpha), rng.normal(0, 2.0, K)])
-    prior = CovariatePrior(coefficients, "collapsed", 0.0, 1.0, p.alpha)
+    prior = CovariatePrior(coefficients, "collapsed", 0.0, 1.0, p.alpha, np.zeros((0, *coefficients.shape)))
     p.shard = replace(p.shard, design=design)
     want, eta, own = p.z.copy(), np.full((p.V, K), p.eta), 2 * prior.rows(design.x)[design.row]
     margins = sample_block(p.words, p.first, range(D), want, 2 * p.alpha, eta, p.key(), 5, own)
@@ -101,7 +99,7 @@ def test_what_documents_say_of_their_priors_is_what_the_processor_finds(posterio
     K, rng, device = 9, np.random.default_rng(5), EmulatedDevice()
     corpus = make_corpus(rng, n_docs=70, V=30, K=K)
     design = DesignRows.of(np.column_stack([np.ones(70), rng.normal(size=70), rng.integers(2, size=70)]))
-    shard = Shard.of(corpus.with_design(design))
+    shard = Shard.of(corpus.with_columns(design=design))
     prior = CovariatePrior.flat(K, 3, posterior, 2.0, 1.0)
     prior = replace(prior, coefficients=rng.normal(-1.0, 1.0, (K, 3)), is_curved=True)
     dense = rng.gamma(0.5, 3.0, (70, K)) * (rng.random((70, K)) < 0.5)

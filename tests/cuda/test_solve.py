@@ -5,16 +5,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.document_prior import DocumentPrior
-from topmix.cuda import plan
+from tests.twins.topics import LastVisit, Options, merged_entropy, topics_step
+from topmix.corpus.shard import Shard
+from topmix.cuda import solve as solving
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.solve import solve
 from topmix.cuda.topics import unit_of
-from topmix.data.shard import Shard
-from topmix.likelihoods.topic_words import WordTables
+from topmix.models.document_prior import DocTopics, DocumentPrior
+from topmix.models.topic_words import WordTables
 from topmix.models.topics import TopicTables
-from topmix.reference.topics import LastVisit, Options, merged_entropy, topics_step
 
 from ..pairs import pairs
 from ..topic_data import POSTERIORS, dense_docs, document_options, make_corpus
@@ -36,9 +35,9 @@ ROOMS = {
 def room(request, monkeypatch):
     """Who solves the documents."""
     for name, (most, floats) in ROOMS[request.param].items():
-        monkeypatch.setattr(plan, name, getattr(plan, name)._replace(most=most, room=floats))
+        monkeypatch.setattr(solving, name, getattr(solving, name)._replace(most=most, room=floats))
     if request.param == "global":
-        monkeypatch.setattr(plan.Tier, "fitted", lambda self, device, K: None)
+        monkeypatch.setattr(solving.Tier, "fitted", lambda self, device, K: None)
     return request.param
 
 

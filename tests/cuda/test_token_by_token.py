@@ -5,18 +5,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.document_prior import DocumentPrior
+from tests.twins.cvb0 import cvb0_step
+from tests.twins.scvb0 import scvb0_step
+from topmix.corpus.shard import Shard
 from topmix.cuda.shard import DeviceShard
 from topmix.cuda.topics import CudaCVB0Step, CudaSCVB0Step
-from topmix.data.shard import Shard
-from topmix.likelihoods.topic_words import WordTables
-from topmix.local.cvb0 import CVB0Step
-from topmix.local.scvb0 import SCVB0Step
-from topmix.models.document_options import DocumentOptions
-from topmix.models.topics import TopicTables
-from topmix.reference.cvb0 import cvb0_step
-from topmix.reference.scvb0 import scvb0_step
+from topmix.models.document_prior import DocTopics, DocumentPrior
+from topmix.models.topic_words import WordTables
+from topmix.models.topics import DocumentOptions, TopicTables
+from topmix.steps.documents import CVB0Step, SCVB0Step
 
 from ..topic_data import make_corpus
 from .emulated import EmulatedDevice

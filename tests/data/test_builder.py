@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from topmix.data import Corpus, CorpusBuilder, CorpusError, atomic
-from topmix.data.counts import tidy
-from topmix.numerics.threads import use_threads
-from topmix.reference.readers import tidy_rows
+from tests.twins.readers import tidy_rows
+from topmix.base import atomic
+from topmix.base.threads import use_threads
+from topmix.corpus.counts import tidy
+from topmix.data import Corpus, CorpusBuilder, CorpusError
 
 
 def append_all(builder, corpus, step, names=None):
@@ -39,7 +40,8 @@ def test_blocks_make_the_corpus_they_came_from(medium, tmp_path, step, on_disk):
 
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_remap_renames_drops_and_merges(medium, tmp_path, on_disk, monkeypatch):
-    monkeypatch.setattr("topmix.data.builder.BLOCK_ENTRIES", 100)  # many blocks
+    for name in ("MEMORY_ENTRIES", "FILE_ENTRIES"):  # many parts
+        monkeypatch.setattr(f"topmix.corpus.builder.{name}", 100)
     remap = np.random.default_rng(1).integers(-1, 20, 97)
     with CorpusBuilder(tmp_path / "a.topmix" if on_disk else None) as builder:
         append_all(builder, medium, 50)
@@ -82,10 +84,10 @@ def test_a_builder_that_fails_leaves_no_file_behind(medium, tmp_path, monkeypatc
 
 
 def test_blocks_in_memory_are_joined_as_they_come(medium, monkeypatch):
-    monkeypatch.setattr("topmix.data.builder.LARGE", 1000)
+    monkeypatch.setattr("topmix.corpus.builder.MEMORY_ENTRIES", 200)
     with CorpusBuilder() as builder:
         append_all(builder, medium, 7)
-        assert len(builder._index._blocks) < len(medium) / 14
+        assert len(builder._parts) + len(builder._blocks) < len(medium) / 14
         built = builder.finish(medium.vocabulary, remap=np.arange(97))
     assert built.equals(Corpus.trusted(medium.indptr, medium.index, medium.value, 97, medium.vocabulary))
 
@@ -134,7 +136,7 @@ def test_what_fails_leaves_nothing_behind(medium, tmp_path, where, monkeypatch):
 def test_an_old_file_survives_a_failed_rewrite(small, medium, tmp_path, monkeypatch):
     path = tmp_path / "a.topmix"
     small.save(path)
-    monkeypatch.setattr("topmix.data.store.encode_header", lambda *_: 1 / 0)
+    monkeypatch.setattr("topmix.corpus.store.encode_header", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         medium.save(path)
     assert Corpus.open(path, verify=True).equals(small)
@@ -193,7 +195,7 @@ def test_names_need_not_be_ascii(n):
 def test_a_killed_process_leaves_only_temporary_files(tmp_path, during):
     code = """if True:
         import os, signal, sys
-        import topmix.data.store as store
+        import topmix.corpus.store as store
         from topmix.data import CorpusBuilder
         die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
         builder = CorpusBuilder(sys.argv[1])

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from topmix.corpus.vocabulary import columns_of
 from topmix.data import Corpus, CorpusError, from_gensim
-from topmix.data.vocabulary import columns_of
 
 
 def test_dense_sparse_and_frame_give_the_same_corpus():

@@ -12,7 +12,7 @@ from topmix.data import Corpus, CorpusError, read_corpus, write_corpus
 
 FILES = {"docword.x.txt": "uci", "docword.x.txt.gz": "uci", "x.ldac": "ldac", "x.ldac.gz": "ldac",
          "x.svmlight": "svmlight", "x.mtx": "mtx", "x.mtx.gz": "mtx", "x.npz": "npz", "x.parquet": "parquet",
-         "x.arrow": "parquet", "x.topmix": "topmix"}  # fmt: skip
+         "x.topmix": "topmix"}  # fmt: skip
 CHECKED = {"docword.x.txt.gz", "x.ldac.gz", "x.mtx.gz", "x.npz", "x.topmix"}  # formats with a checksum over all data
 UNCOUNTED = {"x.ldac", "x.svmlight"}  # nothing says how many documents there are
 

@@ -11,12 +11,12 @@ import pytest
 
 from tools.saved_corpora import parts, sealed
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture, _core
+from topmix.apps.command.eval_command import evaluate_topics
+from topmix.corpus.shard import Shards, at_random, in_order
+from topmix.corpus.vocabulary import Strings
 from topmix.data import Corpus, CorpusBuilder, CorpusError, sample_lda, write_corpus
-from topmix.data.shard import SavedRows, SavedShard, Shards, at_random, in_order
-from topmix.data.strings import Strings
 from topmix.metrics import completion_score, npmi_coherence
 from topmix.report import write_report
-from topmix.views.evaluate import evaluate_topics
 
 D, V = 40, 30
 CORPUS = sample_lda(D, V, 3, doc_length=60, random_state=0).corpus
@@ -82,7 +82,7 @@ USES = {
     "pickle": pickle.dumps,
     "in order": lambda c: all_shards(c, in_order(c, 100)),
     "at random": lambda c: all_shards(c, at_random(c, 4, np.random.default_rng(0))),
-    "elsewhere": lambda c: SavedShard(SavedRows.of(c, slice(10, 20))).read(),
+    "elsewhere": lambda c: Shards(c, [slice(10, 20)]).message(0).read(),
     "LDA": LDA(3, **ONCE).fit,
     "LDA documents": LDA(3, init="documents", **ONCE).fit,
     "LDA seeds": LDA(3, seeds=[["w1"], ["w2"], ["w3"]], **ONCE).fit,
@@ -160,7 +160,7 @@ def test_a_flipped_bit_is_found_at_open_and_never_saved_under_a_new_checksum(tmp
 
 def test_a_wrong_sum_in_the_header_is_found(tmp_path, monkeypatch):
     path = tmp_path / "a.topmix"
-    monkeypatch.setattr("topmix.data.store.repr", lambda n: str(n + 1), raising=False)
+    monkeypatch.setattr("topmix.corpus.store.repr", lambda n: str(n + 1), raising=False)
     CORPUS.save(path)
     corpus = Corpus.open(path)
     for use in (lambda c: c.n_tokens, LDA(3, **ONCE).fit):

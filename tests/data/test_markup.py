@@ -9,10 +9,10 @@ import pytest
 
 import topmix
 from topmix import LDA
+from topmix.corpus.languages import FUNCTION_WORDS, other_stop_words
+from topmix.corpus.tokens import is_number, is_symbol, without_markup
 from topmix.data import Vectorizer
-from topmix.data.languages import FUNCTION_WORDS, other_stop_words
-from topmix.data.markup import is_number, is_symbol, without_markup
-from topmix.read import DEFAULTS
+from topmix.io.documents import DEFAULTS
 
 
 @pytest.mark.parametrize(

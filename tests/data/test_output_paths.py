@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from topmix import LDA, load
+from topmix.base.atomic import atomic_write, check_can_write, temporary_path
 from topmix.data import Corpus, from_texts, read_corpus, write_corpus
-from topmix.data.atomic import atomic_write, check_can_write, temporary_path
 from topmix.export import export
 from topmix.report import write_report
 
@@ -203,7 +203,7 @@ DISK_FULL = """
 import os, resource, signal, sys
 import numpy as np
 from topmix.data import from_texts, read_corpus
-from topmix.data.corpus import CorpusBuilder
+from topmix.corpus.corpus import CorpusBuilder
 
 out = "out.topmix"
 

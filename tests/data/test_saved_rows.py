@@ -6,10 +6,10 @@ import shutil
 import numpy as np
 import pytest
 
+from topmix.base.remote_file import local_copy
+from topmix.corpus.shard import SavedShard, Shards, at_random, forget_mapped_files
+from topmix.corpus.vectors import MappedArray
 from topmix.data import Corpus, CorpusError, Rows, sample_lda
-from topmix.data.remote_file import local_copy
-from topmix.data.shard import SavedShard, Shards, at_random, forget_mapped_files
-from topmix.data.vectors import MappedArray
 
 
 @pytest.fixture

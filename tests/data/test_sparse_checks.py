@@ -10,10 +10,10 @@ import scipy.sparse as sp
 
 from tools.fuzz import as_npz
 from topmix import LDA, GibbsLDA, MultinomialMixture
+from topmix.corpus.counts import check_sparse
 from topmix.data import Corpus, CorpusError, read_corpus
-from topmix.data.matrices import check_sparse
+from topmix.io import rows as inputs
 from topmix.metrics import completion_score
-from topmix.read import rows as inputs
 
 DENSE = np.random.default_rng(0).poisson(1.0, (12, 8)) + np.eye(12, 8, dtype=int)
 MODEL = LDA(2, max_iter=1, random_state=0).fit(DENSE)
@@ -70,8 +70,8 @@ BAD = {
     "bsr short": (lambda: short("bsr"), "blocks, but indptr"),
     "coo row": (lambda: coo(row=12), "row 12 at entry 5"),
     "coo col": (lambda: coo(col=-9), "column -9 at entry 5"),
-    "lil": (lambda: lil(3, 8), "column 8 in row 3"),
-    "lil -1": (lambda: lil(3, -1), "column -1 in row 3"),
+    "lil": (lambda: lil(3, 8), "columns .* in row 3"),
+    "lil -1": (lambda: lil(3, -1), "columns .* in row 3"),
     "dok": (lambda: dok((12, 0)), "entry at"),
     "dia": (lambda: matrix("dia", "offsets", 0, 3), "one offset for each"),
 }

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
+from topmix.corpus.store import write_store
 from topmix.data import Corpus, CorpusBuilder, CorpusError, read_corpus
-from topmix.data.store import write_store
 
 EMPTY = [Corpus([0], [], [], 0), Corpus([0], [], [], 3), Corpus([0, 0], [], [], 0, [], ["ü"])]
 
@@ -118,7 +118,7 @@ def test_strange_headers_are_refused(tmp_path, header):
 
 
 def test_a_newer_version_says_so(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("topmix.data.store.FORMAT_VERSION", 2)
+    monkeypatch.setattr("topmix.corpus.store.FORMAT_VERSION", 2)
     small.save(tmp_path / "a.topmix")
     monkeypatch.undo()
     with pytest.raises(CorpusError, match="format version '2'"):
@@ -128,7 +128,7 @@ def test_a_newer_version_says_so(small, tmp_path, monkeypatch):
 def test_verify_finds_rows_that_are_not_a_corpus(tmp_path):
     """Good checksums over bad rows: somebody else's writer."""
     bad = np.array([0, 1]), np.array([5], np.int32), np.array([1], np.float32)
-    write_store(tmp_path / "a.topmix", *bad, 3, vocabulary=None, names=None, meta={})
+    write_store(tmp_path / "a.topmix", lambda: iter([(bad, None)]), 3, vocabulary=None, meta={})
     with pytest.raises(CorpusError, match=r"a\.topmix: row 0, column 5: the column is outside"):
         Corpus.open(tmp_path / "a.topmix").verify()
 

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from topmix.data import from_texts, read_corpus, read_texts, sample_lda, sources, write_corpus
-from topmix.data.sources import look, text_format
+from topmix.data import from_texts, read_corpus, read_texts, sample_lda, write_corpus
+from topmix.io.readers import look
+from topmix.io.texts import text_format
 
 
 def write(path, text, encoding="utf-8"):
@@ -121,7 +122,7 @@ def test_wrong_encoding_names_the_file(tmp_path, name):
 def test_broken_gzip_names_the_file(tmp_path):
     path = write(tmp_path / "x.txt.gz", "line\n" * 1000)
     path.write_bytes(path.read_bytes()[:-12])
-    with pytest.raises(ValueError, match=r"x\.txt\.gz: the gzip file is broken"):
+    with pytest.raises(ValueError, match=r"x\.txt\.gz: near byte .*gzip stream is damaged"):
         list(read_texts(path))
 
 
@@ -142,7 +143,7 @@ def test_missing_path_and_folder_without_texts(tmp_path):
         read_texts(tmp_path)
 
 
-def test_a_path_is_looked_at_once(tmp_path, monkeypatch):
+def test_what_is_at_a_path(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "one two"}\n{"text": "two"}\n')
     (tmp_path / "b.txt").write_text("one two\ntwo\n")
     write_corpus(sample_lda(5, 7, 2, random_state=0).corpus, tmp_path / "docword.c.txt")
@@ -152,7 +153,4 @@ def test_a_path_is_looked_at_once(tmp_path, monkeypatch):
         "b.txt": ("lines", None),
         "docword.c.txt": (None, "uci"),
     }
-    monkeypatch.setattr(sources, "TextFile", lambda *_: pytest.fail("looked again"))
-    monkeypatch.setattr(sources, "text_format", lambda *_: pytest.fail("looked again"))
-    assert [read_corpus(source).n_docs for source in found.values()] == [2, 2, 5]
-    assert [text for _, text in read_texts(found["b.txt"])] == ["one two", "two"]
+    assert [read_corpus(source.path).n_docs for source in found.values()] == [2, 2, 5]

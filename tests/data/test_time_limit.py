@@ -24,10 +24,10 @@ needs_signals = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="nee
 
 def run(code, *args):
     lines = (
-        "import signal, sys, threading, time, topmix.data.tokens",
+        "import signal, sys, threading, time, topmix.corpus.tokens",
         "from topmix.data import Vectorizer",
-        "from topmix.data.tokens import time_limit",
-        "topmix.data.tokens.SECONDS_PER_TEXT = 0.2",
+        "from topmix.corpus.tokens import time_limit",
+        "topmix.corpus.tokens.SECONDS_PER_TEXT = 0.2",
         code,
     )
     command = [sys.executable, "-c", "\n".join(lines), *map(str, args)]
@@ -73,7 +73,7 @@ def test_a_model_file_cannot_hang_what_reads_texts(hostile, tmp_path, use):
 @needs_signals
 def test_the_command_does_not_hang(hostile, tmp_path):
     (tmp_path / "new.txt").write_text(TEXT + "\n")
-    code = "import topmix.cli; sys.argv[0] = 'topmix'; topmix.cli.main()"
+    code = "import topmix.apps.command; sys.argv[0] = 'topmix'; topmix.apps.command.main()"
     said = run(code, "infer", hostile, tmp_path / "new.txt", "-o", tmp_path / "out.csv")
     assert "takes more than 0.2 seconds" in " ".join(said.split())
     assert not (tmp_path / "out.csv").exists()

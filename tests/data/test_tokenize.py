@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 import topmix
+from tests.twins.tokenize import TermCounter
 from topmix import LDA, _core
+from topmix.corpus.tokens import DEFAULT_PATTERN, Tokenization, find_pairs, native_rule
 from topmix.data import Vectorizer
-from topmix.data.tokens import DEFAULT_PATTERN, Tokenization, find_pairs, native_rule
-from topmix.reference.tokenize import TermCounter
 from topmix.report import write_report
 
 NATIVE = [

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
-from topmix.data import Vectorizer, documents, from_texts
-from topmix.numerics.threads import use_threads
+from topmix.base.threads import use_threads
+from topmix.corpus import documents
+from topmix.data import Vectorizer, from_texts
 
 TEXTS = [
     "The quick brown fox, the lazy dog; it's a_b and C3PO!",

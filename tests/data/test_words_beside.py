@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topmix.data import Corpus, CorpusError, read_corpus, write_corpus
+from topmix.data import Corpus, read_corpus, write_corpus
 
 A = Corpus.from_rows([{0: 1, 2: 3}, {1: 2}], ["apple", "pear", "plum"])
 B = Corpus.from_rows([{0: 4, 1: 3}, {2: 2}], ["keel", "mast", "sail"])
@@ -27,24 +27,13 @@ def test_corpora_of_one_name_keep_their_own_words(tmp_path, first, second):
     assert words(tmp_path / second) == list(B.vocabulary)
 
 
-def test_a_matrix_does_not_take_the_words_of_a_docword_file(tmp_path):
-    write_corpus(A, tmp_path / "docword.x.txt")
-    write_corpus(Corpus.from_rows([{0: 1}, {2: 1}]), tmp_path / "x.mtx")
-    with pytest.raises(CorpusError, match=r"vocab\.x\.txt may hold the words of x\.mtx or of docword\.x\.txt"):
-        read_corpus(tmp_path / "x.mtx")
-    assert read_corpus(tmp_path / "x.mtx", vocabulary=False).vocabulary is None
-    assert words(tmp_path / "docword.x.txt") == list(A.vocabulary)
-
-
-def test_words_that_may_belong_to_two_files_are_refused(tmp_path):
+def test_words_of_a_name_are_for_every_file_of_that_name_without_its_own(tmp_path):
     (tmp_path / "y.vocab.txt").write_text("a\nb\nc\n")
     (tmp_path / "y.ldac").write_text("1 1:2\n")
-    assert words(tmp_path / "y.ldac") == ["a", "b", "c"]
     (tmp_path / "y.mtx").write_text("%%MatrixMarket matrix coordinate real general\n1 3 1\n1 1 1\n")
     for name in ("y.ldac", "y.mtx"):
-        with pytest.raises(CorpusError, match=rf"rename it to {name}\.vocab\.txt, pass it as vocabulary="):
-            read_corpus(tmp_path / name)
-        assert list(read_corpus(tmp_path / name, vocabulary=tmp_path / "y.vocab.txt").vocabulary) == ["a", "b", "c"]
+        assert words(tmp_path / name) == ["a", "b", "c"]
+        assert read_corpus(tmp_path / name, vocabulary=False).vocabulary is None
     (tmp_path / "y.vocab.txt").rename(tmp_path / "y.mtx.vocab.txt")
     assert words(tmp_path / "y.mtx") == ["a", "b", "c"]
     assert words(tmp_path / "y.ldac") is None
@@ -55,12 +44,3 @@ def test_the_words_of_a_folder_are_for_all_its_files(tmp_path):
     for name in ("train.ldac", "test.ldac"):
         (tmp_path / name).write_text("1 1:2\n")
         assert words(tmp_path / name) == ["a", "b", "c"]
-
-
-def test_a_corpus_without_words_does_not_inherit_them(tmp_path):
-    plain = Corpus.from_rows([{0: 1}, {2: 1}])
-    for old in ("y.vocab.txt", "y.mtx.vocab.txt"):
-        (tmp_path / "y.mtx").write_text("")
-        (tmp_path / old).write_text("a\nb\nc\n")
-        write_corpus(plain, tmp_path / "y.mtx")
-        assert words(tmp_path / "y.mtx") is None

@@ -23,19 +23,17 @@ import scipy.sparse as sp
 
 import topmix
 from topmix import LDA, MultinomialMixture
-from topmix.cli.explore_command import open_session
+from topmix.apps.explorer import library, waiting_explorer
+from topmix.apps.explorer.app import make_app
+from topmix.apps.explorer.live import Watch
+from topmix.apps.page import asset
+from topmix.apps.web import Refused
 from topmix.explorer import Library, Session, explore
-from topmix.fitted.documents import Visited
-from topmix.fitted.view import TopicView
 from topmix.inference import Collapsed
-from topmix.metrics.topic_map import map_positions, map_radii
-from topmix.pages.assets import asset
-from topmix.pages.explorer import mixes
-from topmix.pages.explorer.app import make_app
-from topmix.pages.explorer.live import Watch
-from topmix.pages.explorer.widget import answered
-from topmix.pages.web import Refused
-from topmix.views.model import ModelView, view_of
+from topmix.results.topic_map import map_positions, map_radii
+from topmix.results.topics import DocumentShares
+from topmix.results.view import TopicView
+from topmix.selection.views import ModelView, view_of
 
 
 def test_the_overview_and_a_topic_say_what_the_model_says(client, explorer, fitted):
@@ -293,13 +291,13 @@ def test_of_two_explorers_of_a_model_the_one_that_is_behind_keeps_no_edit(client
 
 def test_an_edit_that_cannot_be_kept_is_not_made(client, explorer, monkeypatch):
     before = explorer.session.status()
-    monkeypatch.setattr("topmix.pages.explorer.journal.atomic_write", lambda path: 1 / 0)
+    monkeypatch.setattr("topmix.apps.explorer.live.atomic_write", lambda path: 1 / 0)
     assert do(client, "apply", edit={"do": "freeze", "topic": 1}).status_code == 500
     assert explorer.session.status() == before
     monkeypatch.undo()
     assert do(client, "apply", edit={"do": "freeze", "topic": 1}).json()["edits"] == [{"do": "freeze", "topic": 1}]
     no_space = OSError(28, "No space left on device")
-    monkeypatch.setattr("topmix.pages.explorer.journal.atomic_write", lambda path: (_ for _ in ()).throw(no_space))
+    monkeypatch.setattr("topmix.apps.explorer.live.atomic_write", lambda path: (_ for _ in ()).throw(no_space))
     assert do(client, "learn", passes=1).status_code == 200
     status = settled(client)
     assert "could not be kept" in status["error"]
@@ -414,7 +412,7 @@ def test_a_watched_fit_shows_its_passes_pauses_and_stops(documents):
 
 
 def test_a_fit_is_over_when_its_model_is_shown_and_not_before(documents, fitted):
-    with open_session(documents.corpus, None, "fit", 0) as explorer:  # its address is known from here on
+    with waiting_explorer(documents.corpus, title="fit") as explorer:  # its address is known from here on
         session = explorer.session
         assert session.status()["busy"] == "fit"
         session.watching()
@@ -434,7 +432,7 @@ def test_the_time_limit_counts_no_pauses_and_can_change():
         def fitted(self):
             return "model"
 
-    record = topmix.fitting.history.Record
+    record = topmix.learn.history.Record
     assert not watch(record(1, 4.0, -1.0, 2), View())
     assert watch(record(2, 8.0, -1.0, 2), View())  # another pass would end at 12
     watch.set_limit(None)
@@ -444,25 +442,6 @@ def test_the_time_limit_counts_no_pauses_and_can_change():
     assert watch.reached
     assert [r.n_pass for r in passes] == [1, 2, 3, 4]
     assert shown
-
-
-def test_another_model_is_matched_by_the_words_that_both_know(fitted, documents):
-    other = LDA(4, max_iter=5, random_state=5).fit(
-        documents.corpus.to_scipy()[:, 3:], feature_names=documents.corpus.vocabulary[3:]
-    )
-    with explore(fitted, documents.corpus, other=other, browser=False) as explorer:
-        found = explorer.session.other.beside(explorer.session.snapshot)
-        match = topmix.metrics.match_topics(fitted.topic_word_[:, 3:], other.topic_word_, metric="hellinger")
-        assert {(k, j) for k, j, d in found["pairs"] if d is not None} == set(zip(match.a.tolist(), match.b.tolist()))
-        assert sum(j is None for _, j, _ in found["pairs"]) == 1
-        distances = [d for *_, d in found["pairs"] if d is not None]
-        assert distances == sorted(distances)
-    strange = LDA(2, max_iter=1, random_state=0).fit(["quite different words here", "other different words here"] * 9)
-    with (
-        explore(fitted, other=strange, browser=False) as explorer,
-        pytest.raises(ValueError, match="words that both know"),
-    ):
-        explorer.session.other.beside(explorer.session.snapshot)
 
 
 def test_models_without_documents_or_edits_are_explored_too(documents):
@@ -585,7 +564,11 @@ def test_a_page_does_not_wait_for_the_map_and_glides_to_the_one_of_the_report(do
         return np.array([of["x"], of["y"]]).T
 
     def told():
-        return asyncio.run(answered(app, "GET", "/api/places", b""))[1]
+        async def ask():
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://explorer") as client:
+                return (await client.get("/api/places")).text
+
+        return asyncio.run(ask())
 
     try:
         assert session.snapshot.is_rough
@@ -632,9 +615,9 @@ def test_closing_ends_the_visit_of_documents(fitted, documents, monkeypatch):
         begun.set()
         assert go_on.wait(60)
         none = np.zeros(block.n_docs)
-        return Visited(sp.csr_array((block.n_docs, view.topics.n_topics), dtype=np.float32), none, none)
+        return DocumentShares(sp.csr_array((block.n_docs, view.topics.n_topics), dtype=np.float32), none, none)
 
-    monkeypatch.setattr(mixes, "BLOCK", 10)
+    monkeypatch.setattr(library, "BLOCK", 10)
     monkeypatch.setattr(ModelView, "visited", visit_of)
     explorer = explore(fitted, documents.corpus, browser=False)
     assert begun.wait(60)

@@ -12,7 +12,7 @@ import topmix
 from topmix import LDA
 from topmix.data import Corpus
 from topmix.explorer import Explorer, Library, Session
-from topmix.views.model import view_of
+from topmix.selection.views import view_of
 
 
 def wait_for(page, script, seconds=90):
@@ -364,11 +364,10 @@ def test_names_and_words_without_an_end_stay_inside_a_narrow_page(window):
             assert page.evaluate("document.documentElement.scrollWidth") <= 400, tab
 
 
-def test_a_phone_goes_to_a_topic_and_back_and_parts_of_topics_are_shown(window, fitted, documents):
-    other = LDA(8, max_iter=4, random_state=5).fit(documents.corpus)
+def test_a_phone_goes_to_a_topic_and_back(window, fitted, documents):
     inside = "((r) => r.top > -5 && r.top < 300)(document.getElementById('{}').getBoundingClientRect())"
     with (
-        topmix.explore(fitted, documents.corpus, texts=documents.texts, other=other, browser=False) as explorer,
+        topmix.explore(fitted, documents.corpus, texts=documents.texts, browser=False) as explorer,
         window(explorer.url, has_touch=True) as page,
     ):
         page.set_viewport_size({"width": 400, "height": 800})
@@ -383,9 +382,6 @@ def test_a_phone_goes_to_a_topic_and_back_and_parts_of_topics_are_shown(window, 
         assert page.locator(".whole .word-about button").is_visible()
         page.locator("#reading .back").tap()
         wait_for(page, inside.format("view-documents"))
-        page.click("#tab-models")
-        page.wait_for_selector("#models .part")
-        assert page.locator("#models tbody tr").count() >= 8
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 

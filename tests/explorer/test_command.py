@@ -17,14 +17,15 @@ import pytest
 from typer.testing import CliRunner
 
 import topmix
-from topmix.cli import app
+from topmix.apps.command import app
 from topmix.explorer import Explorer, Session
 
 
 @contextmanager
 def running(*arguments):
     """(process, client) of a command that serves, when it has said its address."""
-    command = [sys.executable, "-c", "from topmix.cli import main; main()", *map(str, arguments), "--no-browser"]
+    program = "from topmix.apps.command import main; main()"
+    command = [sys.executable, "-c", program, *map(str, arguments), "--no-browser"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             said = ""

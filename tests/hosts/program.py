@@ -10,7 +10,7 @@ import numpy as np
 
 from topmix import LDA, GaussianMixture
 from topmix.data import Corpus, sample_lda
-from topmix.engines import Ray
+from topmix.engines.ray_engine import Ray
 from topmix.learners import Memoized
 
 PAUSE = 0.2  # seconds after each pass, so that something can happen

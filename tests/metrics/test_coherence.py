@@ -48,7 +48,7 @@ def test_windows_are_all_runs_of_consecutive_tokens(texts, size):
 
 def test_windows_counted_in_parts_are_the_same(texts, monkeypatch):
     whole = npmi_coherence(TOPICS, texts=texts, per_topic=True)
-    monkeypatch.setattr("topmix.metrics.coherence._ENTRIES", 100)
+    monkeypatch.setattr("topmix.results.coherence._ENTRIES", 100)
     np.testing.assert_array_equal(npmi_coherence(TOPICS, texts=texts, per_topic=True), whole)
 
 

@@ -7,7 +7,7 @@ from scipy.special import psi
 
 from topmix.data import Corpus, sample_lda
 from topmix.metrics import completion_score, completion_scores, half_split_score, split_tokens, split_types
-from topmix.metrics.fold_in import fold_in, fold_in_log
+from topmix.results.completion import fold_in, fold_in_log
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_a_topic_left_out_too_soon_is_noticed(monkeypatch):
     rng = np.random.default_rng(0)
     W = rng.dirichlet(np.full(60, 0.1), size=40).T + 1e-9
     c, alpha = rng.integers(1, 6, 60).astype(float), np.full(40, 0.3)
-    monkeypatch.setattr("topmix.metrics.fold_in._UNSEEN", 5.0)
+    monkeypatch.setattr("topmix.results.completion._UNSEEN", 5.0)
     np.testing.assert_allclose(fold_in(W, c, alpha), fold_in_log(W, c, alpha), atol=1e-9)
 
 

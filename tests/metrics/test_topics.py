@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from topmix.data import sample_lda
-from topmix.fitted.view import TopicView
 from topmix.metrics import (
     adjusted_rand,
     discrete_log_likelihood,
@@ -19,8 +18,9 @@ from topmix.metrics import (
     topic_diversity,
     topic_recovery_error,
 )
-from topmix.metrics.counts import top_ids
-from topmix.metrics.topic_map import _near, _pushed_apart, map_positions
+from topmix.results.measures import top_ids
+from topmix.results.topic_map import _near, _pushed_apart, map_positions, plane_positions
+from topmix.results.view import TopicView
 
 
 @pytest.fixture
@@ -54,22 +54,23 @@ def test_top_words_are_those_of_a_full_sort(relevance):
         p[3, [V // 2, 1]] = 0.5
         view = TopicView(p / p.sum(axis=1, keepdims=True), np.full(4, 0.25), 100.0, [str(v) for v in range(V)])
         for k in range(4):
-            whole = np.argsort(-view.relevance_of(k, relevance), kind="stable")[:n]
+            whole = np.argsort(-view.relevance(view.topic_word[k], relevance), kind="stable")[:n]
             np.testing.assert_array_equal(view.top(n, relevance)[k], whole)
 
 
 def test_a_topic_far_from_the_others_leaves_the_map_to_them(monkeypatch):
     rng = np.random.default_rng(0)
     there = np.vstack([rng.normal(size=(99, 2)) * 0.1, [[30.0, 0.0]]])
-    monkeypatch.setattr("topmix.metrics.topic_map.plane_positions", lambda distance: there)
+    monkeypatch.setattr("topmix.results.topic_map.plane_positions", lambda distance: there)
     X = map_positions(rng.dirichlet(np.ones(50), 100), np.full(100, 0.01))
     away = np.sqrt((X**2).sum(axis=1))
     assert away[99] == away.max()
     assert away[99] < 2 * np.quantile(away, 0.9)
 
 
-def test_circles_of_very_different_sizes_do_not_overlap():
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("seed", range(4))
+def test_circles_of_very_different_sizes_do_not_overlap(seed):
+    rng = np.random.default_rng(seed)
     radius = np.append(rng.uniform(0.01, 0.02, 300), [0.3, 0.25, 0.1])
     X = _pushed_apart(rng.normal(size=(303, 2)) * 0.1, radius)
     distance = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2)) + np.diag(np.full(303, np.inf))
@@ -163,3 +164,7 @@ def test_the_best_topic_of_each_token_bounds_any_mixture():
 def test_bad_assignments_are_refused(assignments, match):
     with pytest.raises(ValueError, match=match):
         discrete_log_likelihood([[1, 1], [1, 2]], [[1, 1], [0, 2]], assignments)
+
+
+def test_equal_topics_have_one_place_on_a_map():
+    assert not plane_positions(np.zeros((4, 4))).any()

@@ -13,9 +13,11 @@ import pytest
 
 import topmix
 from tests.hostile import forged, reach
+from topmix.apps.report import write_report
 from topmix.data import Corpus
-from topmix.engines import Cuda, Ray, Serial, Threads
-from topmix.pages.report import write_report
+from topmix.engines.cuda import Cuda
+from topmix.engines.local import Serial, Threads
+from topmix.engines.ray_engine import Ray
 
 TEXTS = ["apples and pears and plums", "pears and plums", "ships and sails and masts", "sails and masts"] * 6
 ROWS = np.random.default_rng(0).normal(size=(40, 3))
@@ -78,13 +80,13 @@ def test_a_model_file_does_not_choose_where_to_compute(name, saved, tmp_path):
     path = tmp_path / "model"
     for engine in (
         "ray",
-        {"component": "Ray", "address": NOWHERE, "folder": str(tmp_path)},
+        {"component": "Ray", "address": NOWHERE},
         "cuda",
         {"component": "Cuda"},
     ):
         path.write_bytes(forged(data, lambda about, engine=engine: about["parameters"].update(engine=engine)))
         if name == "CombinatorialLDA":
-            with pytest.raises(topmix.files.reader.ModelFileError, match="has no parameter 'engine'"):
+            with pytest.raises(topmix.base.fields.ModelFileError, match="has no parameter 'engine'"):
                 topmix.load(path)
             continue
         use(path, X)  # what is imported is there before somebody looks
@@ -129,10 +131,9 @@ def put(tree, place, value) -> None:
 
 def test_an_engine_is_what_the_loader_passes(tmp_path, caplog):
     model = topmix.LDA(2, engine=Serial(), **COMMON).fit(TEXTS)
-    model.engine = Ray(address=NOWHERE, folder="/shared/secret")
+    model.engine = Ray(address=NOWHERE)
     model.save(tmp_path / "model")
     assert NOWHERE.encode() not in (tmp_path / "model").read_bytes()
-    assert b"secret" not in (tmp_path / "model").read_bytes()
     with caplog.at_level(logging.WARNING, logger="topmix"):
         loaded = topmix.load(tmp_path / "model")
     assert loaded.engine == "threads"

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import topmix
+from topmix.base.fields import ModelFileError
+from topmix.base.layout import metadata_crc, parse_json
 from topmix.data import Corpus, CorpusError, Vectorizer, sample_lda
-from topmix.data.layout import metadata_crc, parse_json
-from topmix.files.reader import ModelFileError
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def _component(parameter, name, **settings):
 
 HOSTILE = {
     "an unknown class": (_set("about", "estimator", to="os.system"), "does not know"),
-    "no class": (_set("about", "estimator", to=["LDA"]), "not a string"),
+    "no class": (_set("about", "estimator", to=["LDA"]), "expected a string"),
     "a newer format": (_set("table", "__metadata__", "format_version", to="4"), "newer topmix"),
     "a format version that is no number": (_set("table", "__metadata__", "format_version", to="9" * 5000), "number"),
     "another format": (_set("table", "__metadata__", "format", to="pt"), "not a model"),
@@ -146,7 +146,7 @@ HOSTILE = {
     "half of a character as a name": (_set("about", "topic_names", to=[[0, "a\ud800"]]), "topic_names"),
     "hundreds of thousands of lists": (lambda *_: '{"history": [' + "[]," * 600_000 + "[]]}", "500,000 lists"),
     "a strange history": (_set("about", "history", to=[{"n_pass": []}]), "history"),
-    "a factor of zero": (_set("about", "extra", "words.factor", to=0), "words.factor"),
+    "a factor of zero": (_set("about", "extra", "words.total.factor", to=0), "words.total.factor"),
     "a strange posterior": (_set("about", "extra", "words.posterior", to={}), "words.posterior"),
     "an unknown component": (_component("learner", "os.system"), "learner cannot be 'os.system'"),
     "a component of another family": (_component("engine", "Batch"), "engine cannot be 'Batch'"),
@@ -157,11 +157,11 @@ HOSTILE = {
     "a flag that is none": (_component("learner", "Asynchronous", per_token="x"), "per_token"),
     "another type": (_set("table", "prior.alpha", "dtype", to="I64"), "expected F64"),
     "an unknown type": (_set("table", "prior.alpha", "dtype", to="O"), "is not valid"),
-    "another shape": (_set("table", "words.raw", "shape", to=[3, 7]), "expected F64"),
-    "a huge shape": (_set("table", "words.raw", "shape", to=[2**40, 2**40]), "is not valid"),
-    "an empty huge shape": (_set("table", "words.raw", "shape", to=[0, 10**30]), "is not valid"),
-    "overlapping arrays": (_set("table", "words.totals", "data_offsets", to=[0, 24]), "starts at|describes"),
-    "negative places": (_set("table", "words.totals", "data_offsets", to=[-24, 0]), "is not valid"),
+    "another shape": (_set("table", "words.total.held", "shape", to=[3, 7]), "expected F64"),
+    "a huge shape": (_set("table", "words.total.held", "shape", to=[2**40, 2**40]), "is not valid"),
+    "an empty huge shape": (_set("table", "words.total.held", "shape", to=[0, 10**30]), "is not valid"),
+    "overlapping arrays": (_set("table", "words.total.totals", "data_offsets", to=[0, 24]), "starts at|describes"),
+    "negative places": (_set("table", "words.total.totals", "data_offsets", to=[-24, 0]), "is not valid"),
 }  # fmt: skip
 
 
@@ -224,7 +224,7 @@ def test_a_corpus_whose_words_were_cut_in_no_known_way_is_refused_before_the_fit
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -1e300])
 @pytest.mark.parametrize(
-    "name", ["words.raw", "words.totals", "words.eta", "prior.alpha", "parameters.topic_word_prior"]
+    "name", ["words.total.held", "words.total.totals", "words.eta", "prior.alpha", "parameters.topic_word_prior"]
 )
 def test_numbers_that_no_model_has_are_refused(whole, name, number, tmp_path):
     def edit(table, about, blob):

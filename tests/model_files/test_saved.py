@@ -15,10 +15,10 @@ from sklearn.utils import get_tags
 
 import topmix
 from topmix import Seeds
-from topmix.api import ESTIMATORS
+from topmix.base.fields import ModelFileError
 from topmix.data import from_texts
-from topmix.engines import Serial
-from topmix.files.reader import ModelFileError
+from topmix.engines.local import Serial
+from topmix.estimators import ESTIMATORS
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Asynchronous, Batch, Memoized, Stochastic
 from topmix.search import TopicSearch
@@ -81,12 +81,14 @@ def test_any_safetensors_library_reads_the_arrays(fitted, tmp_path):
     arrays = load_file(tmp_path / "model")
     K = len(learned(fitted))
     shapes = {
-        "words.raw": (40, K),
-        "words.single.indptr": (41,),  # where counts are sparse
-        "clusters.raw": (40, K),
-        "clusters.single.indptr": (41,),
-        "clusters.moments.first": (K, 40),
-        "clusters.directions.resultant": (K, 40),
+        "words": (40, K),  # whole numbers
+        "words.single.indptr": (41,),
+        "words.total.held": (40, K),
+        "words.total.held.single.indptr": (41,),  # where counts are sparse
+        "clusters.total.held": (40, K),
+        "clusters.total.held.single.indptr": (41,),
+        "clusters.total.first": (K, 40),
+        "clusters.total.resultant": (K, 40),
     }
     assert [arrays[name].shape == shape for name, shape in shapes.items() if name in arrays] == [True]
 

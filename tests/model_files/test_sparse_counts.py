@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import topmix
+from topmix.base.fields import ModelFileError
 from topmix.data import Corpus, sample_lda
-from topmix.files.reader import ModelFileError
 from topmix.inference import Variational
-from topmix.stats.sparse_counts import SparseCounts
+from topmix.models.sparse_counts import SparseCounts
 
 from .test_refused import forge
 
@@ -146,16 +146,16 @@ def _change(name, dtype, at, to):
 
 
 def _type(table, about, blob):
-    table["words.single.value"]["dtype"] = "I32"
+    table["words.total.held.single.value"]["dtype"] = "I32"
 
 
 HOSTILE = {
-    "a topic past the last": (_change("words.single.topic", np.uint16, 0, K), "topics that are not"),
-    "topics that fall": (_change("words.single.topic", np.uint16, slice(None), 3), "does not ascend"),
-    "rows out of order": (_change("words.double.indptr", np.int64, 1, 10**6), "where rows begin"),
-    "rows before the first": (_change("words.double.indptr", np.int64, 0, -1), "where rows begin"),
-    "no number": (_change("words.single.value", np.float32, 0, np.nan), "entries that are not"),
-    "infinity": (_change("words.double.value", np.float64, -1, np.inf), "entries that are not"),
+    "a topic past the last": (_change("words.total.held.single.topic", np.uint16, 0, K), "not from 0 to"),
+    "topics that fall": (_change("words.total.held.single.topic", np.uint16, slice(None), 3), "does not ascend"),
+    "rows out of order": (_change("words.total.held.double.indptr", np.int64, 1, 10**6), "where rows begin"),
+    "rows before the first": (_change("words.total.held.double.indptr", np.int64, 0, -1), "where rows begin"),
+    "no number": (_change("words.total.held.single.value", np.float32, 0, np.nan), "entries that are not"),
+    "infinity": (_change("words.total.held.double.value", np.float64, -1, np.inf), "entries that are not"),
     "another type": (_type, "expected F32"),
 }
 

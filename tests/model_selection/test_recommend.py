@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from topmix.model_selection.measure import Fit, Size
-from topmix.model_selection.page import ticks
-from topmix.model_selection.recommend import recommend, standard_error
+from topmix.apps.page.sweep import ticks
+from topmix.selection.measure import MeasuredFit, Size
+from topmix.selection.sweep import recommend, standard_error
 
 N_TOKENS = np.full(40, 5.0)
 
@@ -21,7 +21,7 @@ def size_of(K, *scores, noise=0.0, stability=0.9):
     for seed, score in enumerate(scores):
         each = rng.normal(size=len(N_TOKENS))
         log_likelihood = N_TOKENS * (score + noise * (each - each.mean()))
-        fits.append(Fit(K, seed, score, 0.1, 0.9, 1.0, log_likelihood, stability))
+        fits.append(MeasuredFit(K, seed, score, 0.1, 0.9, 1.0, log_likelihood, stability))
     return Size(K, tuple(fits))
 
 

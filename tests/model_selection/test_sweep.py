@@ -16,7 +16,8 @@ from topmix import HDP, LDA, GaussianAdmixture, MultinomialMixture
 from topmix.data import Corpus, sample_lda
 from topmix.inference import Collapsed
 from topmix.metrics import completion_score, match_topics, npmi_coherence, topic_diversity
-from topmix.model_selection.measure import hold_out
+from topmix.report import write_report
+from topmix.selection.measure import hold_out
 
 QUICK = LDA(inference=Collapsed(sweeps=0), max_iter=6)
 
@@ -150,7 +151,7 @@ def test_it_prints_as_a_table_and_the_reason(result):
 
 
 def test_the_page_is_whole_and_runs_nothing(result, tmp_path):
-    result.write_html(tmp_path / "page.html", title="<b>mine</b>")
+    write_report(result, tmp_path / "page.html", title="<b>mine</b>")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 4
     assert "&lt;b&gt;mine" in page
@@ -163,7 +164,7 @@ def test_the_page_is_whole_and_runs_nothing(result, tmp_path):
 
 def test_the_plot_has_a_panel_per_measure(result):
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    figure = result.plot()
+    figure = topmix.plot.sweep(result).figure
     assert [ax.get_xlabel() for ax in figure.axes] == ["topics"] * 4
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["2", "5", "10"]
     figure.canvas.draw()

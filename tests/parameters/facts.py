@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import make_blobs
 
-from topmix.api import ESTIMATORS
 from topmix.data import sample_lda
 from topmix.engines import ENGINES
+from topmix.estimators import ESTIMATORS
 from topmix.inference import INFERENCES
 from topmix.learners import LEARNERS
 from topmix.search import SEARCHES

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from topmix import LDA, GaussianMixture
+from topmix.corpus.shard import Shards
 from topmix.data import Rows
-from topmix.data.shard import Shards
+from topmix.learn.asynchronous_topics import AsynchronousTopics
 from topmix.learners import Asynchronous, Memoized, Stochastic
-from topmix.learners.asynchronous_topics import AsynchronousTopics
-from topmix.likelihoods.gaussian import Gaussian
-from topmix.local.mixture import MixtureStep
+from topmix.models.gaussian import Gaussian
+from topmix.steps.rows import MixtureStep
 
 from .facts import ROWS, X, differ, fact, found, in_use, iterations, same
 
@@ -181,7 +181,7 @@ def what_was_learned_fades(fit):
 @fact("workers", "Asynchronous")
 def one_worker_repeats_itself(fit):
     assert same(fit(workers=1), fit(workers=1))
-    with patch("topmix.learners.asynchronous.AsynchronousTopics", wraps=AsynchronousTopics) as opened:
+    with patch("topmix.learn.asynchronous_topics.AsynchronousTopics", wraps=AsynchronousTopics) as opened:
         for n in (1, 3, None):
             fit(workers=n)
     assert [call.args[2] for call in opened.call_args_list] == [1, 3, 2]  # as many as n_jobs where it is not said
@@ -267,7 +267,7 @@ def the_device_is_the_one_asked_for(fit):
         asked.append((number, memory))
         raise RuntimeError("no such device here")
 
-    with patch("topmix.engines.cuda.cuda_device", opened), pytest.raises(RuntimeError, match="no such device"):
+    with patch("topmix.cuda.device.cuda_device", opened), pytest.raises(RuntimeError, match="no such device"):
         fit(device=2, memory=10**9)
     assert asked == [(2, 10**9)]
 
@@ -278,5 +278,5 @@ def the_precision_is_the_one_that_mixtures_get(fit):
     shards = Shards(Rows(ROWS), [slice(0, 10)])
     for precision in ("float32", "tf32"):
         engine = fit.make(precision=precision).engine
-        with patch("topmix.engines.cuda.cuda_device", lambda *_: None):
+        with patch("topmix.cuda.device.cuda_device", lambda *_: None):
             assert engine.open(shards, MixtureStep(Gaussian, 2), 1).backend.precision == precision

@@ -8,14 +8,14 @@ import io
 import numpy as np
 import pytest
 
-from topmix.api import ESTIMATORS
+from topmix.base.threads import threads
 from topmix.chains import Parallel
+from topmix.corpus.shard import Shards
 from topmix.data import Corpus
-from topmix.data.shard import Shards
-from topmix.engines import Serial, Threads
+from topmix.engines.local import Serial, Threads
+from topmix.estimators import ESTIMATORS
 from topmix.inference import Collapsed
 from topmix.learners import Batch, Stochastic
-from topmix.numerics.threads import threads
 
 from .facts import ADMIXTURES, MIXTURES, TOPICS, X, differ, fact, found, same
 

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from topmix.allocations.stick_breaking import StickBreaking
-from topmix.allocations.stick_prior import StickPrior
+from topmix.models.stick_prior import StickPrior
+from topmix.models.weights import StickBreaking
 
 from .facts import ADMIXTURES, MIXTURES, ROWS, differ, fact, found, same
 

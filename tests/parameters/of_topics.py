@@ -7,7 +7,7 @@ import pytest
 
 from topmix import Seeds
 from topmix.chains import Parallel, Sequential
-from topmix.engines import Serial
+from topmix.engines.local import Serial
 from topmix.inference import Collapsed, Variational
 from topmix.search import TopicSearch
 

@@ -22,9 +22,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import topmix
 from topmix import Seeds
-from topmix.api import ESTIMATORS
 from topmix.chains import SAMPLERS
-from topmix.engines import ENGINES, Serial, Threads
+from topmix.engines import ENGINES
+from topmix.engines.local import Serial, Threads
+from topmix.estimators import ESTIMATORS
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Asynchronous, Batch, Memoized, Stochastic
 from topmix.search import TopicSearch

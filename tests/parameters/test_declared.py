@@ -7,11 +7,11 @@ import pytest
 from sklearn.base import clone
 
 import topmix
+from topmix.base.component import as_declared
+from topmix.base.fields import ModelFileError
 from topmix.chains import Parallel
-from topmix.files.reader import ModelFileError
 from topmix.inference import SCVB0, Collapsed, Variational
 from topmix.learners import Asynchronous, Memoized, Stochastic
-from topmix.parameters.declared import as_declared
 from topmix.search import TopicSearch
 
 from .facts import ROWS, Owner

@@ -9,7 +9,7 @@ import inspect
 
 import pytest
 
-from topmix.api import ESTIMATORS
+from topmix.estimators import ESTIMATORS
 
 from . import of_components, of_estimators, of_mixtures, of_topics  # noqa: F401
 from .facts import COMPONENTS, FACTS, Owner

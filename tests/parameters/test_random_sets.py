@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from topmix.api import ESTIMATORS
+from topmix.estimators import ESTIMATORS
 
 from .random_sets import check, described
 

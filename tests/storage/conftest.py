@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from topmix.data import paths
-
 BUCKET = "s3://bucket"
 SLOW_SECONDS = 0.05  # between two pieces of an answer that comes slowly
 PIECES = 8
@@ -97,11 +95,12 @@ def server() -> Iterator[tuple[Storage, str]]:
 
 @pytest.fixture
 def impatient(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests that fail are made again at once."""
+    """Requests that fail are made again after a moment, as s3fs makes them."""
+    import botocore.retryhandler
     import fsspec
 
-    monkeypatch.setattr(paths, "PAUSES", (0.0, 0.0))
-    monkeypatch.setattr(type(fsspec.filesystem("s3")), "retries", 1)
+    monkeypatch.setattr(botocore.retryhandler, "delay_exponential", lambda *_, **__: 0.01)
+    monkeypatch.setattr(type(fsspec.filesystem("s3")), "retries", 2)
 
 
 @pytest.fixture
@@ -115,7 +114,7 @@ def storage(server: tuple[Storage, str], monkeypatch: pytest.MonkeyPatch, tmp_pa
         "AWS_ACCESS_KEY_ID": "nobody",
         "AWS_SECRET_ACCESS_KEY": "nothing",
         "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_MAX_ATTEMPTS": "1",  # more have pauses of seconds
+        "AWS_MAX_ATTEMPTS": "3",
         "TOPMIX_CACHE": str(tmp_path / "cache"),
     }.items():
         monkeypatch.setenv(name, value)

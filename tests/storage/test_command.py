@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 import topmix
 from tests.storage.conftest import BUCKET
-from topmix.cli import app
+from topmix.apps.command import app
+from topmix.base.paths import path_of
 from topmix.data import Corpus
-from topmix.data.paths import path_of
 
 TEXTS = ["wind sail boat water"] * 12 + ["rook bishop board king"] * 12
 

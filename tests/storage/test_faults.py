@@ -12,9 +12,9 @@ import pytest
 import topmix
 from tests.storage.conftest import BUCKET
 from topmix import LDA, Stream
-from topmix.api import files as model_files
+from topmix.base.paths import open_whole, path_of
 from topmix.data import Corpus, CorpusError, sample_lda
-from topmix.data.paths import open_whole, path_of
+from topmix.estimators import files as model_files
 
 TEXTS = ["wind sail boat water"] * 12 + ["rook bishop board king"] * 12
 

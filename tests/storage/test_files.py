@@ -9,11 +9,11 @@ import pytest
 import topmix
 from tests.storage.conftest import BUCKET
 from topmix import LDA, Stream
+from topmix.base.atomic import InUseError
+from topmix.base.paths import RemotePath, path_of
+from topmix.base.remote_file import BLOCK
+from topmix.corpus.shard import Shards, forget_mapped_files
 from topmix.data import Corpus, CorpusError, Rows, read_corpus, read_texts, sample_lda, write_corpus
-from topmix.data.lock import InUseError
-from topmix.data.paths import RemotePath, path_of
-from topmix.data.remote_file import BLOCK
-from topmix.data.shard import Shards, forget_mapped_files
 
 TEXTS = ["wind sail boat water"] * 12 + ["rook bishop board king"] * 12
 
@@ -180,8 +180,8 @@ def test_counts_tables_and_pages_are_written(storage, corpus, tmp_path):
     for name in ("c.mtx.gz", "docword.c.txt", "c.parquet"):
         write_corpus(corpus, tmp_path / name)
         write_corpus(corpus, f"{BUCKET}/{name}")
-        with path_of(f"{BUCKET}/{name}")._errors() as (files, there):
-            assert files.cat_file(there) == (tmp_path / name).read_bytes()
+        written = path_of(f"{BUCKET}/{name}").ask(lambda files, there: files.cat_file(there))
+        assert written == (tmp_path / name).read_bytes()
     model = lda().fit(corpus)
     topmix.export.export(model, f"{BUCKET}/topics.csv")
     topmix.report.write_report(model, f"{BUCKET}/report.html")

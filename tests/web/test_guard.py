@@ -74,7 +74,7 @@ def test_the_token_leaves_the_address_and_becomes_a_cookie(server):
     assert first.headers["location"] == "/?a=1"
     cookie = first.headers["set-cookie"]
     assert "HttpOnly" in cookie
-    assert "SameSite=Strict" in cookie
+    assert "SameSite=strict" in cookie
     assert f"topmix-{server.port}=" in cookie
     with httpx.Client(follow_redirects=True) as browser:
         assert browser.get(server.url).json() == {"hello": "world"}

@@ -15,14 +15,14 @@ import numpy as np
 
 import topmix
 from benchmarks.harness.methods.method import Topics
-from topmix.api.priors import WORD_PRIOR, collapsed_word_prior
-from topmix.fitted.mixture import FittedMixture
-from topmix.fitted.topics import FittedTopics
-from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES
 from topmix.inference import Collapsed
-from topmix.inference.fixed_point import MIN_TOPIC_MASS
+from topmix.io.reading import Reading
+from topmix.learn.sampling import FIRST_PASSES, LAST_PASSES
+from topmix.models.topic_words import WORD_PRIOR, collapsed_word_prior
 from topmix.models.topics import TopicModel
-from topmix.read import Reading
+from topmix.results.mixture import FittedMixture
+from topmix.results.topics import FittedTopics
+from topmix.steps.inference import MIN_TOPIC_MASS
 
 Settings = dict[str, Any]
 

@@ -10,15 +10,15 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
-from topmix.cuda.arrays import DeviceArray
-from topmix.cuda.device import Device, Given
+from topmix.corpus.shard import Shard
+from topmix.cuda.device import Device, DeviceArray, Given
 from topmix.cuda.row_sums import Moments, Top
 from topmix.cuda.shard import DeviceColumns, DeviceShard
-from topmix.cuda.words import DeviceWordTotal, OneShard
-from topmix.data.shard import Shard
-from topmix.likelihoods.categorical import Categorical
-from topmix.stats import MixtureStats
-from topmix.stats.entries import RowShares
+from topmix.cuda.word_stats import OneShard
+from topmix.cuda.words import DeviceWordTotal
+from topmix.models.categorical import Categorical
+from topmix.models.sparse_counts import RowShares
+from topmix.models.statistics import MixtureStats
 
 UNIT = 2.0**26  # parts of a token that are counted
 BLOCK_PAIRS = 1 << 23
@@ -33,8 +33,6 @@ def unit_of_tokens(weight: np.ndarray | None) -> float:
 
 class RowWords:
     """Rows of words on the device."""
-
-    HOLDS = ("shard",)
 
     def __init__(self, host: Shard, shard: DeviceShard, device: Device):
         self.host, self.shard, self.device = host, shard, device
@@ -100,7 +98,7 @@ class RowWordStats(OneShard):
         if n:
             device = self.rows.device
             given = self.given() | {"counts": counts, "factor": weight, "is_whole": int(abs(weight) == 1.0)}
-            device.launch(self.kernel, "RowWordArgs", min(-(-n // 256), 64 * device.n_processors), 256, given)
+            device.launch(self.kernel, min(-(-n // 256), 64 * device.n_processors), 256, given)
         if leaving is not None:
             leaving.add_to(counts, -1.0, unit)
 
@@ -156,16 +154,12 @@ class DeviceCategorical:
         device, n_words, K = self.device, len(cols), self.total.shape[1]
         table, offset = device.empty((n_words, K), np.float32), device.empty(n_words, np.float64)
         is_bayes = self.settings.objective == "vb"
-        given = self.total.with_prior(self.settings.eta) | {
-            "by_topic": device.array(digamma(self.norm) if is_bayes else np.log(self.norm)),
-            "cols": cols.device,
-            "n_words": n_words,
-            "table": table,
-            "log_scale": offset,
-            "variational": int(is_bayes),
-        }
+        by_topic = device.array(digamma(self.norm) if is_bayes else np.log(self.norm))
+        given = self.total.with_prior(self.settings.eta) | {"by_topic": by_topic}
+        given |= {"cols": cols.device, "n_words": n_words, "table": table, "log_scale": offset}
+        given |= {"variational": int(is_bayes)}
         if n_words:
-            device.launch("log_table", "TableArgs", min(n_words, 64 * device.n_processors), 128, given)
+            device.launch("log_table", min(n_words, 64 * device.n_processors), 128, given)
         return LogTables(table, offset, K)
 
 
@@ -217,6 +211,6 @@ class WordBlocks:
         totals, n_pairs = device.zeros(K, np.int64), rows.shard.n_entries * L
         if n_pairs:
             blocks = min(-(-n_pairs // 256), 8 * device.n_processors)
-            device.launch("sum_row_words", "RowWordArgs", blocks, 256, S.given() | {"totals": totals}, shared=8 * K)
+            device.launch("sum_row_words", blocks, 256, S.given() | {"totals": totals}, shared=8 * K)
         S.totals = device.get(totals) / unit
         return MixtureStats(S, device.get(moments.N), moments.entropy(), rows.n)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from topmix import _core
-from topmix.cuda.arrays import DeviceArray
-from topmix.cuda.device import Device
-from topmix.cuda.parking import Held
+from topmix.base.threads import one_thread, use_threads
+from topmix.corpus.vectors import VectorShard
+from topmix.cuda.device import Device, DeviceArray, Spillable
 from topmix.cuda.row_sums import Moments, Scorer, Top, Weights, from_host
-from topmix.data.vectors import VectorShard
-from topmix.likelihoods.covariance import Shape
-from topmix.likelihoods.gaussian import GaussianStats, GaussianTables
-from topmix.likelihoods.von_mises_fisher import DirectionStats, DirectionTables
-from topmix.numerics.blas import one_thread
-from topmix.numerics.threads import use_threads
-from topmix.stats import MixtureStats
+from topmix.models.frame import GaussianStats, Shape
+from topmix.models.gaussian import GaussianTables
+from topmix.models.statistics import MixtureStats
+from topmix.models.von_mises_fisher import DirectionStats, DirectionTables
 
 AT_ONCE = 1 << 24  # numbers on their way to the device
 BLOCK_BYTES = 1 << 30  # features, scores and shares that are held at a time
@@ -30,14 +27,12 @@ BLOCK_ROWS = 1 << 17
 class DeviceRows:
     """The rows of a shard. They are copied once: the frame does not change during a fit."""
 
-    HOLDS = ("_z",)
-
     def __init__(self, shard: VectorShard, device: Device, threads: int):
         self.shard, self.device, self.threads = shard, device, threads
         self.cols, self.n_rows, self.D = shard.cols, shard.n_rows, shard.data.shape[1]
         self.n = float(self.n_rows) if shard.weight is None else float(shard.weight.sum())  # or their weight
         self._frame: tuple[object, ...] = ()
-        self._z: Held | None = None
+        self._z: Spillable | None = None
         self._scatter: tuple[tuple[object, ...], np.ndarray] | None = None  # a frame, and the sum in it
 
     @cached_property
@@ -55,7 +50,7 @@ class DeviceRows:
             for x in self._pieces(dtype, origin, A):
                 self.device.copy_to(z[begin : begin + len(x)], x)
                 begin += len(x)
-            self._z, self._frame = self.device.parking.hold(z), frame
+            self._z, self._frame = self.device.spillable(z), frame
         assert self._z is not None
         return self._z()
 
@@ -93,7 +88,7 @@ class DeviceRows:
 class Sums(Protocol):
     """The likelihood's own statistic of moments."""
 
-    def __call__(self, c: Clusters, rows: DeviceRows, moments: Moments, /) -> Any: ...
+    def __call__(self, c: Clusters, rows: DeviceRows, moments: Moments, /) -> object: ...
 
 
 class Clusters(NamedTuple):

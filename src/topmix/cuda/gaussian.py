@@ -1,7 +1,7 @@
 """Gaussian clusters with full covariances on the device: moments, the conjugate update, and what rows need of it.
 
 A cluster has D (D + 1) / 2 second moments and as many entries of its precision. They stay on the device; the host has
-some numbers of each cluster. The formulas are those of likelihoods/gaussian.py, and so are the names.
+some numbers of each cluster. The formulas are those of models/gaussian.py, and so are the names.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topmix.cuda.arrays import DeviceArray
 from topmix.cuda.clusters import Clusters, DeviceRows
-from topmix.cuda.device import Device
+from topmix.cuda.device import Device, DeviceArray, Given
 from topmix.cuda.row_sums import Moments, features_of, made, padded
-from topmix.likelihoods.covariance import refuse_singular, refuse_thin
-from topmix.likelihoods.gaussian import TOLERANCE, Gaussian, GaussianStats, rounding_of
+from topmix.models.frame import GaussianStats, refuse_singular, refuse_thin
+from topmix.models.gaussian import TOLERANCE, Gaussian, rounding_of
 
 ABOUT = 11  # numbers of a cluster: the enum About of mixture_arguments.hpp
 
@@ -41,7 +40,8 @@ class DeviceGaussianStats:
         """self += weight * other, in place."""
         self.N += weight * other.N
         if isinstance(other, GaussianStats):
-            first, second = self.device.mirror(other, (other.first, np.float64), (other.second, np.float64))
+            moments = other.first, other.second
+            first, second = self.device.kept(other, lambda: [self.device.array(x, np.float64) for x in moments])
         else:
             first, second = other.first, other.second
         self._launch(self.first, 1.0, first, weight)
@@ -72,7 +72,7 @@ class DeviceGaussianStats:
 
     def _launch(self, to: DeviceArray, factor: float, other: DeviceArray | None, weight: float) -> None:
         given = {"to": to, "from": other, "factor": factor, "weight": weight, "n": int(to.size)}
-        self.device.launch("add_scaled", "AddArgs", min(-(-to.size // 256), 32 * self.device.n_processors), 256, given)
+        self.device.launch("add_scaled", min(-(-to.size // 256), 32 * self.device.n_processors), 256, given)
 
 
 class DevicePosterior(NamedTuple):
@@ -140,25 +140,11 @@ class DeviceGaussian:
         if shared > device.shared_per_block - 2048:
             shared, blocks = 8 * 4 * D, min(K, 2 * device.n_processors)
             room = device.empty((blocks, D, D), np.float64)
-        given = {
-            "N": device.array(N),
-            "beta": device.array(beta),
-            "nu": device.array(nu),
-            "first": t.first,
-            "second": t.second,
-            "base": constants[0],
-            "reg": constants[1],
-            "prior_first": device.array(p.beta * p.m),
-            "P": P,
-            "m": m,
-            "Pm": Pm,
-            "about": about,
-            "room": room,
-            "K": K,
-            "D": D,
-            "zero_mean": int(g.zero_mean),
-        }
-        device.launch("update_gaussians", "GaussianArgs", blocks, 256, given, shared=shared)
+        given: Given = {"N": device.array(N), "beta": device.array(beta), "nu": device.array(nu)}
+        given |= {"first": t.first, "second": t.second, "base": constants[0], "reg": constants[1]}
+        given |= {"prior_first": device.array(p.beta * p.m), "P": P, "m": m, "Pm": Pm, "about": about}
+        given |= {"room": room, "K": K, "D": D, "zero_mean": int(g.zero_mean)}
+        device.launch("update_gaussians", blocks, 256, given, shared=shared)
         log_det, mPm, largest, rounding, second, reg, of_base, first, prior_first, psi, gamma = device.get(about).T
         refuse_singular(log_det)
         if p.is_negligible and not np.any(p.reg):
@@ -217,7 +203,7 @@ class DeviceGaussian:
         F = len(features_of(D, "products", linear))
         W, centre = device.zeros((padded(K, 8), F), dtype), device.empty((K, D), dtype)
         given = {"P": q.P, "linear": q.Pm if linear else None, "m": q.m, "W": W, "centre": centre, "D": D, "F": F}
-        device.launch(f"gaussian_weights_{kind}", "WeightArgs", K, 256, given)
+        device.launch(f"gaussian_weights_{kind}", K, 256, given)
         return Clusters(
             weights=made(device, D, "products", linear, W, K, dtype),
             constant=0.5 * (q.Elog - q.mean_uncertainty - q.mPm - D * np.log(2 * np.pi)),

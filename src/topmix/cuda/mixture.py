@@ -1,34 +1,59 @@
-"""The local steps of mixtures on the device: the CUDA backends of local/mixture.py and local/assign.py."""
+"""The local steps of mixtures and admixtures on the device: the CUDA backends of steps/rows.py and steps/groups.py.
+
+Rows of groups have the scores of mixtures, in blocks; kernels/groups.cu does the rest. What groups say of their prior
+is computed by the processor, while the device sums the moments of their rows.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from topmix.corpus.shard import Shard, Shards
+from topmix.corpus.vectors import GroupShard
 from topmix.cuda.categorical import DeviceCategorical, RowWords, RowWordStats, WordBlocks, unit_of_tokens
-from topmix.cuda.clusters import Blocks, Clusters, DeviceRows
-from topmix.cuda.device import Device
+from topmix.cuda.clusters import BLOCK_BYTES, Blocks, Clusters, DeviceRows, rows_at_a_time
+from topmix.cuda.device import Device, DeviceArray, Given
 from topmix.cuda.gaussian import DeviceGaussian
+from topmix.cuda.row_sums import LEAST_SHARE, Moments, Scorer, Top
 from topmix.cuda.shard import DeviceShard
-from topmix.data.shard import Shard, Shards
-from topmix.likelihoods.categorical import Categorical
-from topmix.likelihoods.gaussian import Gaussian
-from topmix.local import LocalStep, StepResult
-from topmix.local.assign import Assigned, AssignStep
-from topmix.local.candidates import RowCandidateStep
-from topmix.local.mixture import MixtureStep
-from topmix.models.mixture import Mixture, MixtureTables
-from topmix.stats import MixtureStats
-from topmix.stats.entries import RowShares
+from topmix.models.categorical import Categorical
+from topmix.models.document_prior import Prior
+from topmix.models.gaussian import Gaussian
+from topmix.models.mixture import Admixture, AdmixtureTables, Mixture, MixtureTables
+from topmix.models.sparse_counts import RowShares
+from topmix.models.statistics import MixtureStats
+from topmix.models.stick_prior import StickPrior
+from topmix.steps.groups import (
+    MAX_ITER,
+    MOST_COUNTS,
+    TOL,
+    AssignedGroups,
+    AssignGroupsStep,
+    GroupCounts,
+    GroupStep,
+    GroupVisit,
+    counts_of,
+    mean_length,
+    of_groups,
+    wants_absent,
+    with_common,
+)
+from topmix.steps.rows import Assigned, AssignStep, MixtureStep
+from topmix.steps.step import LocalStep, StepResult
 
 M = TypeVar("M")
+DIGITS = 50  # binary ones of a group's counts, which are integers
+FEW = 256  # rows of a group on average: below this a block has fewer threads
 
 
 @dataclass(frozen=True)
-class MixtureBackend:
-    """What both steps need: rows and models on the device."""
+class RowBackend:
+    """What the steps of mixtures and admixtures need: rows and models on the device."""
 
     step: LocalStep
     device: Device
@@ -37,11 +62,13 @@ class MixtureBackend:
     unit: float  # of tokens, where rows are words
 
     @classmethod
-    def open(cls, step: LocalStep, device: Device, shards: Shards, precision: str, threads: int) -> MixtureBackend:
+    def open(cls, step: LocalStep, device: Device, shards: Shards, precision: str, threads: int) -> Self:
         return cls(step, device, precision, threads, unit_of_tokens(shards.weight))
 
     def shard(self, shards: Shards, b: int) -> RowWords | DeviceRows:
         shard = shards[b]
+        if isinstance(shard, GroupShard):
+            return DeviceGroups(shard, self.device, self.threads)
         if isinstance(shard, Shard):
             return RowWords(shard, DeviceShard(shard, self.device), self.device)
         return DeviceRows(shard, self.device, self.threads)
@@ -52,20 +79,24 @@ class MixtureBackend:
     def placed(self, shard: object, stats: MixtureStats) -> MixtureStats:
         """Statistics of a shard, on the device: as they are, or from a file. Moments that are on the host are added
         from there."""
-        if isinstance(stats.S, RowShares) and isinstance(shard, RowWords):
+        if isinstance(shard, RowWords) and isinstance(stats.S, RowShares):
             return replace(stats, S=RowWordStats.of(shard, stats.S, self.unit))
         return stats
 
     def place(self, model: M) -> M:
-        """Full covariances and words have large totals, which stay on the device. What is small stays on the host."""
-        likelihood: Any = model.likelihood if isinstance(model, Mixture) else None
+        """Full covariances and words have large totals, which stay on the device, except where a search for clusters
+        of groups reads them. What is small stays on the host."""
+        if not isinstance(model, Mixture | Admixture):
+            return model
+        likelihood: Any = model.likelihood
         if isinstance(likelihood, Categorical):
             likelihood = DeviceCategorical.of(self.device, likelihood, self.unit)
         elif isinstance(likelihood, Gaussian) and likelihood.covariance_type == "full":
+            if isinstance(model, Admixture) and isinstance(model.prior, StickPrior):
+                return model
             likelihood = DeviceGaussian.of(self.device, likelihood)
         else:
             return model
-        assert isinstance(model, Mixture)
         return replace(model, likelihood=likelihood)
 
     def blocks(
@@ -79,7 +110,7 @@ class MixtureBackend:
 
 
 @dataclass(frozen=True)
-class CudaMixtureStep(MixtureBackend):
+class CudaMixtureStep(RowBackend):
     step: MixtureStep
 
     def __call__(self, rows: RowWords | DeviceRows, tables: MixtureTables, memory: object) -> StepResult:
@@ -87,7 +118,7 @@ class CudaMixtureStep(MixtureBackend):
 
 
 @dataclass(frozen=True)
-class CudaAssignStep(MixtureBackend):
+class CudaAssignStep(RowBackend):
     step: AssignStep
 
     def __call__(self, rows: RowWords | DeviceRows, tables: MixtureTables, memory: object) -> StepResult:
@@ -100,8 +131,188 @@ class CudaAssignStep(MixtureBackend):
         return StepResult(Assigned(cluster, r, blocks.likelihood(scores)))
 
 
-BACKENDS: dict[type, type[MixtureBackend]] = {
-    MixtureStep: CudaMixtureStep,
-    RowCandidateStep: CudaMixtureStep,  # which scores all clusters at every visit
-    AssignStep: CudaAssignStep,
-}
+# Admixtures: rows in groups, each of which has shares of its own.
+
+
+def rows_of_piece(L: int, C: int, dtype: np.dtype) -> int:
+    """Rows whose groups are solved at once: what is kept of a row is far less than its scores. A group has one block of
+    threads, so that few groups at a time would leave most of the device idle."""
+    return BLOCK_BYTES // (C * (dtype.itemsize + 2) + L * (dtype.itemsize + 4) + 16)
+
+
+class DeviceGroups(DeviceRows):
+    """The rows of a shard, group by group."""
+
+    shard: GroupShard
+
+    @cached_property
+    def starts(self) -> DeviceArray:
+        return self.device.array(self.shard.starts, np.int64)
+
+    @cached_property
+    def group(self) -> DeviceArray:
+        """[rows] int32"""
+        sizes = np.diff(self.shard.starts)
+        return self.device.array(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
+
+    @cached_property
+    def unit(self) -> DeviceArray:
+        """[groups] powers of two. A group's counts are integers of one over that."""
+        return self.device.array(np.ldexp(1.0, DIGITS - np.frexp(self.shard.lengths)[1]))
+
+
+class Piece:
+    """Some groups of a shard, and the rows that they have."""
+
+    def __init__(self, rows: DeviceGroups, groups: slice, c: Clusters, L: int, C: int):
+        starts = rows.shard.starts
+        self.groups, self.device, self.c, self.L, self.C = groups, rows.device, c, L, C
+        self.n_groups, self.base = groups.stop - groups.start, int(starts[groups.start])
+        self.part = slice(self.base, int(starts[groups.stop]))
+        self.n_rows, K, dtype = self.part.stop - self.part.start, c.weights.K, c.weights.dtype
+        device, n = self.device, self.n_rows
+        self.cluster, self.r = device.empty((n, L), np.int32), device.empty((n, L), dtype)
+        self.entropy = device.empty(n, np.float64)
+        self.likelihood = device.empty(n, np.float64)
+        self.iterations = device.empty(self.n_groups, np.int32)
+        self.log_p = device.empty((self.n_groups, K), np.float64)
+        self.weight = None if rows.weight is None else rows.weight[self.part]
+        self.lengths = rows.shard.lengths[groups]
+        self.many = "few" if n < FEW * self.n_groups else "many"
+        self.threads = {"few": 128, "many": 1024}[self.many]
+        self.kind = "double" if dtype == np.float64 else "float"
+        self.given: Given = {
+            "constant": device.kept(c, lambda: device.array(c.constant, np.float64)),
+            "starts": rows.starts[groups.start : groups.stop + 1],
+            "group": rows.group[self.part],
+            "weight": self.weight,
+            "unit": rows.unit[groups],
+            "log_p": self.log_p,
+            "s": device.empty((C, n), dtype),
+            "id": device.empty((C, n), np.uint16),
+            "cluster": self.cluster,
+            "r": self.r,
+            "entropy": self.entropy,
+            "likelihood": self.likelihood,
+            "iterations": self.iterations,
+            "least": LEAST_SHARE[dtype],
+            "tol": TOL,
+            "n_rows": n,
+            "base": self.base,
+            "n_groups": self.n_groups,
+            "first_group": groups.start,
+            "K": K,
+            "L": L,
+            "C": C,
+            "max_iter": MAX_ITER,
+        }
+
+
+class GroupBlocks:
+    """Groups under clusters: many of them at a time, and of their rows a block."""
+
+    def __init__(self, rows: DeviceGroups, tables: AdmixtureTables, step: GroupStep, precision: str):
+        self.device = device = rows.device
+        self.rows, self.tables = rows, tables
+        self.c = c = Clusters.of(device, tables.likelihood)
+        K = c.weights.K
+        self.L, self.C = min(step.n_active, K), step.n_candidates(K)
+        self.z = rows.z(c.weights.dtype, c.origin, c.A)
+        self.size = min(rows_at_a_time(c.weights, self.C), max(rows.n_rows, 1))
+        self.scorer = Scorer(device, c.weights, self.size, precision)
+        self.of_lane, self.warps, self.shared = Top.room(device, K, c.weights.dtype)
+        self.shared_of_group = K * (8 + c.weights.dtype.itemsize)
+        if self.shared_of_group > device.shared_per_block - 2048:
+            most = (device.shared_per_block - 2048) // (8 + c.weights.dtype.itemsize)
+            raise ValueError(f"engine='cuda' has at most {most} clusters of groups, not {K}: use engine='threads'")
+
+    def __iter__(self) -> Iterator[Piece]:
+        most = max(self.size, rows_of_piece(self.L, self.C, self.c.weights.dtype))
+        for groups, _ in self.rows.shard.in_groups(most, max(1, MOST_COUNTS // self.c.weights.K)):
+            yield Piece(self.rows, groups, self.c, self.L, self.C)
+
+    def blocks(self, piece: Piece) -> Iterator[slice]:
+        """Rows of the piece."""
+        return (slice(a, min(a + self.size, piece.n_rows)) for a in range(0, piece.n_rows, self.size))
+
+    def scored(self, piece: Piece, kernel: str) -> None:
+        """Launches a kernel on the scores of each block, under log_p."""
+        for block in self.blocks(piece):
+            n = block.stop - block.start
+            z = self.z[piece.part.start + block.start : piece.part.start + block.stop]
+            given = piece.given | self.scorer(z) | {"first": block.start, "n": n, "of_lane": self.of_lane}
+            blocks = min(-(-n // self.warps), 32 * self.device.n_processors)
+            name = f"{kernel}_{piece.kind}"
+            self.device.launch(name, blocks, 32 * self.warps, given, shared=self.shared)
+
+    def solve(self, piece: Piece, N: DeviceArray, prior: Prior, absent: DeviceArray | None = None) -> None:
+        """From the counts N [groups, K], which are written to; so is `absent`."""
+        device = self.device
+        about = {"N": N, "absent": absent, "collapsed": int(prior.posterior == "collapsed")}
+        piece.given |= about | {"alpha": device.array(prior.alpha, np.float64)}
+        device.launch("weigh_groups", min(piece.n_groups, 1 << 16), 256, piece.given)
+        self.scored(piece, "candidates")
+        name = f"solve_{piece.many}_{piece.kind}"
+        shared = self.shared_of_group
+        device.launch(name, min(piece.n_groups, 1 << 16), piece.threads, piece.given, shared=shared)
+
+
+@dataclass(frozen=True)
+class CudaGroupStep(RowBackend):
+    step: GroupStep
+
+    def __call__(self, rows: DeviceGroups, tables: AdmixtureTables, memory: GroupVisit | None) -> StepResult:
+        times, last = (memory.times, memory.groups) if memory else (0, None)
+        lengths, prior = rows.shard.lengths, tables.prior
+        common = self.step.common(times) * mean_length(lengths)
+        solved_by = with_common(tables, common) if common > 0 else prior
+        blocks, device, found = GroupBlocks(rows, tables, self.step, self.precision), self.device, []
+        c, L = blocks.c, blocks.L
+        weights = c.weights
+        moments = Moments(device, weights.K, weights.D, weights.quadratic, weights.dtype, blocks.size * L)
+        for piece in blocks:
+            G, K = piece.n_groups, weights.K
+            N = device.array(counts_of(last, piece.groups, G, K))
+            absent = device.empty((G, K), np.float64) if wants_absent(prior) else None
+            blocks.solve(piece, N, solved_by, absent)
+            each = None if absent is None else device.get(absent)
+            found.append(GroupCounts(device.get(N), each, int(device.get(piece.iterations).sum())))
+            for block in blocks.blocks(piece):
+                z = blocks.z[piece.part.start + block.start : piece.part.start + block.stop]
+                weight = None if piece.weight is None else piece.weight[block]
+                of_rows = piece.cluster[block], piece.r[block], piece.entropy[block], weight
+                moments.add(z, *of_rows, c.centre, L)
+
+        def total() -> MixtureStats:
+            sizes = np.sum([each.N.sum(axis=0) for each in found], axis=0)
+            return MixtureStats(c.sums(c, rows, moments), sizes, moments.entropy(), float(lengths.sum()))
+
+        return StepResult(*of_groups(prior, found, lengths, times, total))
+
+
+@dataclass(frozen=True)
+class CudaAssignGroupsStep(RowBackend):
+    step: AssignGroupsStep
+
+    def __call__(self, rows: DeviceGroups, tables: AdmixtureTables, memory: object) -> StepResult:
+        step, prior, device, parts = self.step, tables.prior, self.device, []
+        of_rows = GroupStep(step.likelihood, step.n_active)
+        blocks = GroupBlocks(rows, tables, of_rows, self.precision)
+        for piece in blocks:
+            N = device.zeros((piece.n_groups, blocks.c.weights.K), np.float64)
+            for common in step.scans(prior):
+                common *= mean_length(piece.lengths)
+                blocks.solve(piece, N, with_common(tables, common) if common > 0 else prior)
+            counts, likelihood = device.get(N), np.zeros(0)
+            if step.want_likelihood:
+                device.copy_to(piece.log_p, np.log(prior.mean(counts)))
+                blocks.scored(piece, "likelihood")
+                jacobian = blocks.c.jacobian
+                likelihood = device.get(piece.likelihood) + jacobian
+                if blocks.c.root is not None:
+                    likelihood -= 0.5 * rows.squared_norms(blocks.z[piece.part], blocks.c.root)
+            kept = (device.get(piece.cluster), device.get(piece.r))
+            if not step.keep_clusters:
+                kept = (kept[0][:0], kept[1][:0])
+            parts.append(AssignedGroups(*kept, likelihood, counts))
+        return StepResult(AssignedGroups(*(np.concatenate(field) for field in zip(*parts))))

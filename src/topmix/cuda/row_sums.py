@@ -8,11 +8,11 @@ which have as many digits as TF32 does. Where the model asks for float64, produc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
-from topmix.cuda.arrays import DeviceArray
-from topmix.cuda.device import Device, Given
+from topmix.cuda.device import Device, DeviceArray, Given
 
 LOW = 2.0**-11  # what low halves are to be multiplied by
 TOGETHER = 544  # features of a product: tensor cores round sums towards zero, so long ones lose digits
@@ -28,6 +28,7 @@ def padded(n: int, to: int) -> int:
     return -(-max(n, 1) // to) * to
 
 
+@cache
 def features_of(D: int, quadratic: str, linear: bool) -> np.ndarray:
     """[F] uint32, which two coordinates each feature is the product of; coordinates D, D + 1 and D + 2 are one, the
     squared norm and zero. F is a multiple of 32."""
@@ -64,12 +65,13 @@ class Weights:
 
 def made(device: Device, D: int, quadratic: str, linear: bool, W: DeviceArray, K: int, dtype: np.dtype) -> Weights:
     """From W [K padded, F] on the device, of `dtype`, zero where there is no cluster or feature."""
-    pairs = device.constant(("features", D, quadratic, linear), lambda: features_of(D, quadratic, linear))
+    features = features_of(D, quadratic, linear)
+    pairs = device.mirror(features, np.uint32)
     if dtype == np.float64:
         return Weights(D, K, quadratic, linear, dtype, pairs, W, None)
     rows, F = W.shape
     split, scale = device.empty((rows, 2 * F), np.float16), device.empty(rows, np.float32)
-    device.launch("split_weights", "WeightArgs", rows, 256, {"W": W, "split": split, "scale": scale, "D": D, "F": F})
+    device.launch("split_weights", rows, 256, {"W": W, "split": split, "scale": scale, "D": D, "F": F})
     return Weights(D, K, quadratic, linear, dtype, pairs, split, scale)
 
 
@@ -100,23 +102,15 @@ class Scorer:
     def __call__(self, z: DeviceArray) -> Given:
         """The scores of rows z, as the kernel that chooses among them takes them."""
         device, t, n = self.device, self.weights, len(z)
-        given = {
-            "z": z,
-            "pairs": t.pairs,
-            "scale": self.row_scale,
-            "n": n,
-            "D": t.D,
-            "F": t.F,
-            "rows": self.rows,
-            "has_norm": int(t.quadratic == "norm"),
-        }
+        given: Given = {"z": z, "pairs": t.pairs, "scale": self.row_scale, "n": n, "D": t.D, "F": t.F}
+        given |= {"rows": self.rows, "has_norm": int(t.quadratic == "norm")}
         blocks = min(-(-n // self.rows), 16 * device.n_processors)
         features, scores = self.features[:n], self.scores[:n]
         if t.dtype == np.float64:
-            device.launch("wide_features", "FeatureArgs", blocks, 256, given | {"wide": features}, shared=self.shared)
+            device.launch("wide_features", blocks, 256, given | {"wide": features}, shared=self.shared)
             device.product(features, t.W, scores, columns=(slice(t.F), slice(t.F)), scale=1.0, is_added=False)
             return {"scores": scores, "pitch": scores.shape[1]}
-        device.launch("split_features", "FeatureArgs", blocks, 256, given | {"split": features}, shared=self.shared)
+        device.launch("split_features", blocks, 256, given | {"split": features}, shared=self.shared)
         is_added = self.precision == "float32"
         if is_added:  # low x high + high x low: in one product, of twice as many columns
             both = slice(2 * t.F), slice(2 * t.F)
@@ -154,20 +148,11 @@ class Top:
 
     def __call__(self, kernel: str, n: int, constant: DeviceArray, given: Given) -> None:
         """The first n rows from now on are those that `given` describes."""
-        given = given | {
-            "constant": constant,
-            "cluster": self.cluster,
-            "r": self.r,
-            "entropy": self.entropy,
-            "likelihood": self.likelihood,
-            "least": LEAST_SHARE[self.dtype],
-            "n": n,
-            "K": self.K,
-            "L": self.L,
-            "C": self.C,
-        }
+        given = given | {"constant": constant, "cluster": self.cluster, "r": self.r, "entropy": self.entropy}
+        given |= {"likelihood": self.likelihood, "least": LEAST_SHARE[self.dtype], "n": n, "K": self.K}
+        given |= {"L": self.L, "C": self.C}
         blocks = min(-(-n // self.warps), 32 * self.device.n_processors)
-        self.device.launch(kernel, "TopArgs", blocks, 32 * self.warps, given, shared=self.shared)
+        self.device.launch(kernel, blocks, 32 * self.warps, given, shared=self.shared)
 
     def on_host(self, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """cluster [n, L], r [n, L] and likelihood [n]; the first two are empty where they are not kept."""
@@ -214,57 +199,30 @@ class Moments:
         self._sort(cluster, r, n * L)
         device = self.device
         kind = "double" if self.dtype == np.float64 else "float"
-        given = {
-            "z": z,
-            "r": r,
-            "weight": weight,
-            "centre": centre,
-            "order": self.order,
-            "start": self.start,
-            "part_start": self.part_start,
-            "part_sums": self.part_sums,
-            "part_products": self.part_products if self.quadratic == "products" else None,
-            "N": self.N,
-            "first": self.first,
-            "second": self.second,
-            "entropy": entropy,
-            "partial": self.partial,
-            "n": n,
-            "L": L,
-            "D": self.D,
-            "Q": self.Q,
-            "K": self.K,
-            "part": PART,
-            "kind": KINDS[self.quadratic],
-        }
+        given: Given = {"z": z, "r": r, "weight": weight, "centre": centre, "order": self.order}
+        given |= {"start": self.start, "part_start": self.part_start, "part_sums": self.part_sums}
+        given |= {"part_products": self.part_products if self.quadratic == "products" else None, "N": self.N}
+        given |= {"first": self.first, "second": self.second, "entropy": entropy, "partial": self.partial}
+        given |= {"n": n, "L": L, "D": self.D, "Q": self.Q, "K": self.K, "part": PART}
+        given |= {"kind": KINDS[self.quadratic]}
         parts = min(self.n_parts, n * L // PART + min(self.K, n * L))
-        device.launch(f"sums_{kind}", "MomentArgs", parts, 256, given)
+        device.launch(f"sums_{kind}", parts, 256, given)
         if self.quadratic == "products":
             across = -(-self.D // SQUARE)
-            device.launch(f"products_{kind}", "MomentArgs", parts * (across * (across + 1) // 2), 256, given)
-        device.launch(f"gather_{kind}", "MomentArgs", self.K, 256, given, shared=8 * (1 + self.D))
-        device.launch("add_entropy", "MomentArgs", device.blocks_of_a_sum, 256, given)
+            device.launch(f"products_{kind}", parts * (across * (across + 1) // 2), 256, given)
+        device.launch(f"gather_{kind}", self.K, 256, given, shared=8 * (1 + self.D))
+        device.launch("add_entropy", device.blocks_of_a_sum, 256, given)
 
     def _sort(self, cluster: DeviceArray | None, r: DeviceArray | None, n_pairs: int) -> None:
         device, K, n_tiles = self.device, self.K, -(-n_pairs // self.tile)
         kind = "double" if self.dtype == np.float64 else "float"
-        given = {
-            "cluster": cluster,
-            "r": r,
-            "counts": self.counts,
-            "start": self.start,
-            "part_start": self.part_start,
-            "order": self.order,
-            "n_pairs": n_pairs,
-            "K": K,
-            "tile": self.tile,
-            "n_tiles": n_tiles,
-            "part": PART,
-        }
-        device.launch(f"count_pairs_{kind}", "SegmentArgs", n_tiles, 128, given, shared=4 * K)
-        device.launch("sum_over_tiles", "SegmentArgs", -(-K // 256), 256, given)
-        device.launch("sum_over_clusters", "SegmentArgs", 1, 256, given)
-        device.launch(f"place_pairs_{kind}", "SegmentArgs", n_tiles, 32, given, shared=4 * K)
+        given: Given = {"cluster": cluster, "r": r, "counts": self.counts, "start": self.start}
+        given |= {"part_start": self.part_start, "order": self.order, "n_pairs": n_pairs, "K": K}
+        given |= {"tile": self.tile, "n_tiles": n_tiles, "part": PART}
+        device.launch(f"count_pairs_{kind}", n_tiles, 128, given, shared=4 * K)
+        device.launch("sum_over_tiles", -(-K // 256), 256, given)
+        device.launch("sum_over_clusters", 1, 256, given)
+        device.launch(f"place_pairs_{kind}", n_tiles, 32, given, shared=4 * K)
 
     def entropy(self) -> float:
         return float(self.device.get(self.partial).sum())

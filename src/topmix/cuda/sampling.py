@@ -9,16 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topmix.allocations.document_prior import DocumentSums
-from topmix.cuda.arrays import DeviceArray
-from topmix.cuda.device import Device, Given
-from topmix.cuda.own_priors import DeviceOwnPriors
-from topmix.cuda.parking import Held
-from topmix.cuda.shard import DeviceDocs, DeviceShard
-from topmix.cuda.solve import SUMS, document_sums
-from topmix.cuda.words import DeviceTokenStats, launch_over
-from topmix.models.document_options import Sampling
-from topmix.models.topics import TopicTables
+from topmix.cuda.device import Device, DeviceArray, Given, Spillable
+from topmix.cuda.shard import DeviceDocs, DeviceShard, DeviceTokenList
+from topmix.cuda.solve import DeviceOwnPriors, document_sums, over_documents
+from topmix.cuda.word_stats import DeviceTokenStats, launch_over
+from topmix.cuda.words import DeviceWordTotal
+from topmix.models.document_prior import DocumentSums
+from topmix.models.topics import Sampling, TopicTables
 
 PRIOR_BLOCK = 32  # topics to a running sum of the prior's part
 WARPS = 8  # per block
@@ -40,12 +37,8 @@ class DeviceTokens:
 
     def __init__(self, device: Device, indptr: np.ndarray, index: np.ndarray, value: np.ndarray, V: int, K: int):
         self.device, self.V, self.K = device, V, K
-        counts = value.astype(np.int64)
-        first = np.concatenate([[0], np.cumsum(counts)])[indptr]
-        self.lengths = np.diff(first)
-        self.first = device.array(first, np.int64)
-        self.word = device.array(np.repeat(index, counts), np.int32)
-        self.z = device.zeros(int(first[-1]), np.uint16)
+        self.lengths, self.first, self.word = DeviceTokenList.of(device, indptr, index, value)
+        self.z = device.zeros(int(self.lengths.sum()), np.uint16)
         self.counts, self.total = device.zeros((V, K), np.int64), device.zeros(K, np.int64)
         self._tables: tuple[DeviceArray, DeviceArray] | None = None
         self._rows: dict[tuple[int, int], DeviceArray] = {}
@@ -72,36 +65,20 @@ class DeviceTokens:
         per_processor, shared = warps_that_sample(device, most)
         sums, taken = device.zeros(1, np.int64), device.zeros(len(parts), np.int32)
         totals = [self.total, *device.zeros((len(parts), K), np.int64)]
-        given = {
-            "first": self.first,
-            "word": self.word,
-            "z": self.z,
-            "counts": self.counts,
-            "eta_total": device.array(eta_totals, np.float64),
-            "eta": device.mirror(eta, (eta, np.float64))[0],
-            "e": self._tables[0],
-            "mass": self._tables[1],
-            "alpha": device.array(alpha, np.float32),
-            "inverse": device.empty(K, np.float32),
-            "sums": sums,
-            "seed": seed,
-            "sweep": sweep,
-            "least": float(eta.min()),
-            "word_step": eta.shape[1] if len(eta) > 1 else 0,
-            "topic_step": int(eta.shape[1] > 1),
-            "n_words": V,
-            "K": K,
-            "most": most,
-            "blocks": blocks,
-        }
+        given: Given = {"first": self.first, "word": self.word, "z": self.z, "counts": self.counts}
+        given |= {"eta_total": device.array(eta_totals, np.float64), "eta": device.mirror(eta)}
+        given |= {"e": self._tables[0], "mass": self._tables[1], "alpha": device.array(alpha, np.float32)}
+        given |= {"inverse": device.empty(K, np.float32), "sums": sums, "seed": seed, "sweep": sweep}
+        given |= {"least": float(eta.min()), "word_step": eta.shape[1] if len(eta) > 1 else 0}
+        given |= {"topic_step": int(eta.shape[1] > 1), "n_words": V, "K": K, "most": most, "blocks": blocks}
         for i, (begin, end) in enumerate(parts):
             given |= {"rows": self._rows_of(begin, end), "n_rows": end - begin, "next": taken[i:]}
             given |= {"total": totals[i], "next_total": totals[i + 1]}
             for_sums = 16 * (blocks // 4 + 2)  # bytes; reads go by four
-            device.launch("gibbs_table", "GibbsArgs", min(V, 64 * device.n_processors), 128, given, shared=for_sums)
+            device.launch("gibbs_table", min(V, 64 * device.n_processors), 128, given, shared=for_sums)
             n = min(per_processor * device.n_processors, -(-(end - begin) // WARPS))
-            device.launch("gibbs_sample", "GibbsArgs", n, 32 * WARPS, given, shared=shared)
-            device.launch("column_sums", "GibbsArgs", min(V, 4 * device.n_processors), 256, given)
+            device.launch("gibbs_sample", n, 32 * WARPS, given, shared=shared)
+            device.launch("column_sums", min(V, 4 * device.n_processors), 256, given)
         self.total = totals[-1]
         return float(device.get(sums)[0]) / 2.0**24
 
@@ -114,22 +91,8 @@ class DeviceTokens:
 
     def log_gammas(self, eta: np.ndarray) -> float:
         """sum_vk log Gamma(n_vk + eta_vk)"""
-        device = self.device
-        blocks = device.blocks_of_a_sum
-        partial = device.empty(blocks, np.float64)
-        given = {
-            "counts": self.counts,
-            "eta": device.mirror(eta, (eta, np.float64))[0],
-            "word_step": eta.shape[1] if len(eta) > 1 else 0,
-            "topic_step": int(eta.shape[1] > 1),
-            "factor": 1.0,
-            "n_words": self.V,
-            "K": self.K,
-            "partial": partial,
-            "function": 1,
-        }
-        device.launch("sum_of_words", "TableArgs", blocks, 128, given)
-        return float(device.get(partial).sum())
+        counts = DeviceWordTotal(self.device, self.counts, np.zeros(self.K), 1.0)
+        return counts.bound("variational", eta, None)[0]
 
 
 class Sampled(NamedTuple):
@@ -145,67 +108,40 @@ def sample(
     tables: TopicTables,
     sampling: Sampling,
     unit: float,
-    z: Held | None,
+    z: Spillable | None,
     docs: DeviceDocs | None,
     own: DeviceOwnPriors | None = None,
 ) -> Sampled:
-    """As local/sample.py: each token again, given all others; or, where tokens have no topics z yet, given those of
+    """As steps/documents.py: each token again, given all others; or, where tokens have no topics z yet, given those of
     their documents. `own` are priors of the documents, where each has its own."""
     prior, words, tokens = tables.prior, tables.words, shard.tokens
     n_words, K = words.table.shape
     blocks, most = -(-K // PRIOR_BLOCK), shard.most_sampled(K)
     per_processor, shared = warps_that_sample(device, most)
-    host_places, places = shard.sampled_places(K)
-    found = DeviceDocs.empty(device, host_places, places)
+    found = DeviceDocs.empty(device, *shard.sampled_places(K))
     drawn = device.empty(int(tokens.lengths.sum()), np.uint16)
-    sums, taken = device.zeros(SUMS + 3 * K, np.int64), device.zeros(1, np.int32)
     scale = 1.0 if sampling.concentration is None else sampling.concentration / prior.alpha.sum()
     weights = prior.alpha * scale
-    given: Given = {
-        "first": tokens.first,
-        "word": tokens.word,
-        "z": z,
-        "new_z": drawn,
-        "rows": shard.rows,
-        "next": taken,
-        "table": words.table,
-        "log_scale": words.log_scale,
-        "mass": device.empty((n_words, blocks), np.float32),
-        "by_word": device.empty(n_words, np.float32),
-        "weights": device.array(weights, np.float32),
-        "by_topic": device.array(1.0 / words.norm, np.float32),
-        "alpha": device.mirror(prior.alpha, (prior.alpha, np.float64))[0],
-        "places": places,
-        "doc_topic": found.topic,
-        "doc_count": found.count,
-        "doc_n": found.n,
-        "topic_sums": sums[SUMS:],
-        "sums": sums,
-        "seed": seed_of(sampling.seed, shard.number),
-        "sweep": sampling.sweep,
-        "alpha_total": float(prior.alpha.sum()),
-        "unit": unit,
-        "least": words.least,
-        "n_rows": shard.n_rows,
-        "n_words": n_words,
-        "K": K,
-        "most": most,
-        "blocks": blocks,
-        "learns_alpha": int(prior.learned and own is None),
-        "own_scale": float(scale),
-        **({} if own is None else own.solved),
-    }
+    given, sums = over_documents(device, tables, unit, own)
+    given |= found.as_new()
+    given |= {"first": tokens.first, "word": tokens.word, "z": z, "new_z": drawn, "rows": shard.rows}
+    given |= {"next": device.zeros(1, np.int32), "mass": device.empty((n_words, blocks), np.float32)}
+    given |= {"by_word": device.empty(n_words, np.float32), "weights": device.array(weights, np.float32)}
+    given |= {"by_topic": device.array(1.0 / words.norm, np.float32)}
+    given |= {"seed": seed_of(sampling.seed, shard.number), "sweep": sampling.sweep, "least": words.least}
+    given |= {"n_rows": shard.n_rows, "n_words": n_words, "most": most, "blocks": blocks}
+    given |= {"own_scale": float(scale)}
     if z is None and docs is not None:
         given |= docs.as_last()
     if n_words:
-        device.launch("prior_mass", "SampleArgs", min(-(-n_words // 4), 16 * device.n_processors), 128, given)
+        device.launch("prior_mass", min(-(-n_words // 4), 16 * device.n_processors), 128, given)
     if shard.n_rows:
         n = min(per_processor * device.n_processors, -(-shard.n_rows // WARPS))
-        device.launch("sample_documents", "SampleArgs", n, 32 * WARPS, given, shared=shared)
+        device.launch("sample_documents", n, 32 * WARPS, given, shared=shared)
     sums_found = device.get(sums)
     of_documents, totals = document_sums(sums_found, shard.n_rows, K, unit)
-    stats = DeviceTokenStats(shard, device.parking.hold(drawn), totals)
-    return Sampled(stats, found.held(), of_documents, int(sums_found[0]))
+    stats = DeviceTokenStats(shard, device.spillable(drawn), totals)
+    return Sampled(stats, found.written(), of_documents, int(sums_found[0]))
 
 
 def seed_of(seed: int, shard: int) -> int:

@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from topmix.allocations.doc_topics import DocTopics
-from topmix.cuda.arrays import DeviceArray
-from topmix.cuda.device import Device, Given
-from topmix.cuda.parking import Held
-from topmix.data.corpus import Corpus
-from topmix.data.design_rows import DesignRows
-from topmix.data.shard import Shard, Shards
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.design import DesignRows
+from topmix.corpus.shard import Shard, Shards
+from topmix.cuda.device import Device, DeviceArray, Given, Spillable
+from topmix.models.document_prior import DocTopics
 
 SHARE = 0.1  # of the device's memory that a corpus may take besides its shards
 WARPS = 8  # of a block: see kernels/gather.cu
@@ -70,22 +68,16 @@ class CorpusOnDevice:
         indptr = np.concatenate([[0], np.cumsum(n_entries)])
         used, lengths = device.zeros(self.n_words, np.int32), device.zeros(len(chosen), np.float64)
         index, value = device.empty(int(indptr[-1]), np.int32), device.empty(int(indptr[-1]), np.float32)
-        given = self.arrays | {
-            "rows": device.array(chosen),
-            "used": used,
-            "lengths": lengths,
-            "new_indptr": device.array(indptr, np.int64),
-            "new_index": index,
-            "new_value": value,
-            "n_rows": len(chosen),
-        }
+        given = self.arrays | {"rows": device.array(chosen), "used": used, "lengths": lengths}
+        given |= {"new_indptr": device.array(indptr, np.int64), "new_index": index, "new_value": value}
+        given |= {"n_rows": len(chosen)}
         blocks = min(-(-len(chosen) // WARPS), 16 * device.n_processors)
         if blocks:
-            device.launch("mark_used", "GatherArgs", blocks, 32 * WARPS, given)
+            device.launch("mark_used", blocks, 32 * WARPS, given)
         is_used = device.get(used)
         if blocks:
             given["local"] = device.array(np.cumsum(is_used) - 1, np.int32)
-            device.launch("gather_rows", "GatherArgs", blocks, 32 * WARPS, given)
+            device.launch("gather_rows", blocks, 32 * WARPS, given)
         cols = np.flatnonzero(is_used).astype(np.int32)
         design = None if self.design is None else self.design[chosen]
         return GatheredRows(cols, indptr, index, value, device.get(lengths), number, design)
@@ -107,12 +99,18 @@ class DeviceColumns:
 class DeviceTokenList(NamedTuple):
     lengths: np.ndarray  # [documents] on the host
     first: DeviceArray  # [documents + 1] int64, where the tokens of each document begin
-    word: Held  # [tokens] int32
+    word: Spillable  # [tokens] int32
+
+    @classmethod
+    def of(cls, device: Device, indptr: np.ndarray, index: np.ndarray, value: np.ndarray) -> DeviceTokenList:
+        """An entry stands for as many tokens as its count, which lie together."""
+        counts = value.astype(np.int64)
+        first = np.concatenate([[0], np.cumsum(counts)])[indptr]
+        word = device.array(np.repeat(index, counts), np.int32)
+        return cls(np.diff(first), device.array(first, np.int64), device.spillable(word))
 
 
 class DeviceShard:
-    HOLDS = "index", "value", "_tokens"
-
     def __init__(self, shard: Shard | GatheredRows, device: Device):
         self.device, self.number = device, shard.number
         self.n_rows, self.n_entries = shard.n_rows, len(shard.index)
@@ -122,14 +120,18 @@ class DeviceShard:
             index, value = device.array(shard.index, np.int32), device.array(shard.value, np.float32)
         else:
             index, value = shard.index, shard.value
-        self.index, self.value = device.parking.hold(index), device.parking.hold(value)
+        self.index, self.value = device.spillable(index), device.spillable(value)
         self.n_words = np.diff(shard.indptr)  # [documents] distinct ones
         self.lengths = shard.lengths
         self.design = shard.design
         self.order = np.argsort(-self.n_words, kind="stable").astype(np.int32)
-        self.plans: dict[tuple[object, ...], Any] = {}  # see plan.py
-        self._tokens: DeviceTokenList | None = None
+        self.plans: dict[tuple[object, ...], Any] = {}  # see solve.py
         self._places: dict[tuple[int, int, float], tuple[np.ndarray, DeviceArray]] = {}
+
+    @property
+    def entries(self) -> Given:
+        """Words of documents and their counts, as kernels take them."""
+        return {"indptr": self.indptr, "index": self.index, "value": self.value, "n_entries": self.n_entries}
 
     @cached_property
     def rows(self) -> DeviceArray:
@@ -143,21 +145,11 @@ class DeviceShard:
         x, row = self.device.array(self.design.x, np.float64), self.device.array(self.design.row, np.int32)
         return {"x": x, "row": row, "lengths": self.device.array(self.lengths, np.float64)}
 
-    @property
+    @cached_property
     def tokens(self) -> DeviceTokenList:
-        """Tokens one by one, for sampling: an entry stands for as many as its count, which lie together."""
-        if self._tokens is None:
-            self._tokens = self._listed()
-        return self._tokens
-
-    def _listed(self) -> DeviceTokenList:
-        counts = self.device.get(self.value).astype(np.int64)
-        first = np.concatenate([[0], np.cumsum(counts)])[self.device.get(self.indptr)]
-        return DeviceTokenList(
-            np.diff(first),
-            self.device.array(first, np.int64),
-            self.device.parking.hold(self.device.array(np.repeat(self.device.get(self.index), counts), np.int32)),
-        )
+        """Tokens one by one, for sampling."""
+        get = self.device.get
+        return DeviceTokenList.of(self.device, get(self.indptr), get(self.index), get(self.value))
 
     def most_topics(self, K: int, eps: float) -> np.ndarray:
         """[documents] how many topics a document can have at any time: each but one holds more than eps tokens."""
@@ -193,8 +185,8 @@ class DeviceDocs:
     host_places: np.ndarray
     places: DeviceArray  # [documents + 1] int64
     n: DeviceArray  # [documents] int32
-    topic: DeviceArray | Held  # uint16, ascending within a document; Held when a visit has written it
-    count: DeviceArray | Held  # float32, the same
+    topic: DeviceArray | Spillable  # uint16, ascending within a document; Spillable when a visit has written it
+    count: DeviceArray | Spillable  # float32, the same
     most: int = 0  # topics of the document with most, where they are not from a visit
 
     @classmethod
@@ -203,12 +195,10 @@ class DeviceDocs:
         n, room = device.empty(len(host_places) - 1, np.int32), int(host_places[-1])
         return cls(device, host_places, places, n, device.empty(room, np.uint16), device.empty(room, np.float32))
 
-    HOLDS = "topic", "count"
-
-    def held(self) -> DeviceDocs:
+    def written(self) -> DeviceDocs:
         """The same when nobody writes it any more."""
-        hold = self.device.parking.hold
-        return replace(self, topic=hold(self.topic), count=hold(self.count))
+        add = self.device.spillable
+        return replace(self, topic=add(self.topic), count=add(self.count))
 
     @classmethod
     def of(cls, device: Device, docs: DocTopics) -> DeviceDocs:
@@ -222,13 +212,17 @@ class DeviceDocs:
             device.array(docs.topic, np.uint16),
             device.array(docs.count, np.float32),
             int(n.max(initial=0)),
-        ).held()
+        ).written()
 
     def on_host(self) -> DocTopics:
         n = self.device.get(self.n)
         indptr = np.concatenate([[0], np.cumsum(n, dtype=np.int64)])
         at = np.repeat(self.host_places[:-1] - indptr[:-1], n) + np.arange(indptr[-1])
         return DocTopics(indptr, self.device.get(self.topic)[at], self.device.get(self.count)[at])
+
+    def as_new(self) -> Given:
+        """What kernels are given to write."""
+        return {"places": self.places, "doc_topic": self.topic, "doc_count": self.count, "doc_n": self.n}
 
     def as_last(self) -> Given:
         """What kernels are given of the last visit."""

@@ -2,21 +2,187 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from topmix.allocations.document_prior import DocumentSums
-from topmix.cuda.arrays import DeviceArray
-from topmix.cuda.device import Device
-from topmix.cuda.own_priors import DeviceOwnPriors
-from topmix.cuda.plan import Extra, plan_of
+from topmix.base.component import Json
+from topmix.cuda.device import Cupy, Device, DeviceArray, Given
 from topmix.cuda.shard import DeviceDocs, DeviceShard
-from topmix.cuda.words import DeviceWordStats
+from topmix.cuda.word_stats import DeviceWordStats
+from topmix.models.covariate_prior import LOG_RANGE, CovariatePrior
+from topmix.models.document_prior import DocumentSums
+from topmix.models.statistics import TopicStats
 from topmix.models.topics import TopicTables
 
 MOST_ACTIVE = 32  # L: lists of L topics are kept in registers
 SUMS = 10  # see the enum Sums of kernels/arguments.hpp
+MEMO = "memo_topic", "memo_share", "memo_n"
+
+
+# Which kernel solves which documents of a shard: a warp for a short one, a block for a long one.
+#
+# A document's part of the table is [its topics, its words], and is kept in shared memory. How many topics it begins
+# with is not known before: each document goes where it will probably fit, and from there to the next tier if it does
+# not.
+
+SLOTS = 1 << 28  # floats of global memory for what does not fit into shared memory
+RESERVED = 2048  # bytes of a block's shared memory that kernels and device use themselves
+MOST_PLANS = 8  # of a shard
+LISTS = 6  # floats of a document for each of its topics, besides the table
+EXTRA_LISTS = 8
+
+
+class Extra(NamedTuple):
+    """What few fits ask for, and what it takes: see kernels/document.hpp."""
+
+    exclude: bool = False
+    select_often: bool = False
+    restarts: bool = False
+
+    @property
+    def lists(self) -> int:
+        return EXTRA_LISTS if any(self) else LISTS
+
+    @property
+    def pages(self) -> int:
+        """How often a document's part of the table is there."""
+        return 1 + self.exclude + self.select_often
+
+    def kernel(self, name: str) -> str:
+        return name.replace("solve", "extra") if any(self) else name
+
+
+class Tier(NamedTuple):
+    """One kernel, with what a team of it can hold."""
+
+    kernel: str
+    threads: int  # of a block
+    teams: int  # per block
+    most: int  # topics of a document
+    room: int  # floats for its part of the table; before that they hold its first counts [K]
+    per_processor: int  # blocks, at most
+    lists: int = LISTS
+
+    def fitted(self, device: Device, K: int) -> Tier | None:
+        """The tier with as much room as K needs and the device has; None: not even K counts fit."""
+        lists = self.lists * self.most
+        all_there_is = (device.shared_per_block - RESERVED) // (4 * self.teams) - lists
+        room = min(max(self.room, K + 3), all_there_is) & ~3  # lists begin at multiples of 16 bytes
+        if room < K:
+            return None
+        tier = self._replace(room=room)
+        return tier._replace(
+            per_processor=max(1, min(self.per_processor, device.shared_per_processor // (tier.shared + RESERVED)))
+        )
+
+    @property
+    def shared(self) -> int:
+        """Bytes that a block asks for."""
+        return 4 * self.teams * (self.lists * self.most + self.room)
+
+
+NOTHING = Extra()
+SHORT = Tier("solve_short", 128, 4, 64, 1664, 6)
+MIDDLE = Tier("solve_middle", 128, 1, 256, 12288, 4)
+LONG = Tier("solve_long", 512, 1, 512, 1 << 20, 1)  # all that there is
+MOST_IN_SHARED = 2048  # topics of a document whose lists are kept in shared memory
+
+
+@dataclass(frozen=True)
+class Plan:
+    device: Device
+    n_docs: int
+    tiers: list[tuple[Tier, DeviceArray, int]]  # with documents of its own, longest first, and how many
+    slot_size: int  # floats of global memory for each long document; 0: none
+    giant: tuple[int, int] | None  # topics and floats of the largest document, where not all fit into tiers
+    rows: DeviceArray  # [documents]
+    extra: Extra
+
+    def run(self, given: Given, L: int) -> None:
+        """Each tier has documents of its own, and those that did not fit into the one before."""
+        device, n_tiers = self.device, len(self.tiers)
+        counters = device.zeros((n_tiers + 1, 2), np.int32)  # documents taken, documents that did not fit
+        overflow = device.empty((n_tiers, self.n_docs), np.int32)
+        more: Given = {}
+        for i, (tier, rows, n_rows) in enumerate(self.tiers):
+            given |= {"rows": rows, "n_rows": n_rows, "overflow": overflow[i], "n_overflow": counters[i, 1:]}
+            given |= {"next": counters[i], "most": tier.most, "room": tier.room, **more}
+            at_most = n_rows if i == 0 else self.n_docs
+            blocks = min(tier.per_processor * device.n_processors, -(-at_most // tier.teams))
+            if tier.kernel == LONG.kernel and self.slot_size:
+                blocks = min(blocks, max(1, SLOTS // self.slot_size))
+                given |= {"slots": device.empty(blocks * self.slot_size, np.float32), "slot_size": self.slot_size}
+            if blocks:
+                kernel = self.extra.kernel(tier.kernel)
+                device.launch(kernel, blocks, tier.threads, given, L=L, shared=tier.shared)
+            more = {"more": overflow[i], "n_more": counters[i, 1:]}
+        if self.giant is None:
+            return
+        most, room = self.giant
+        size = self.extra.lists * most + room
+        slots = min(device.n_processors, self.n_docs, max(1, SLOTS // size))
+        given |= {"rows": self.rows, "n_rows": 0 if n_tiers else self.n_docs, "overflow": None}
+        given |= {"n_overflow": None, "next": counters[n_tiers], "most": most, "room": room}
+        given |= {"slots": device.empty(slots * size, np.float32), "slot_size": size, **more}
+        device.launch(self.extra.kernel("solve_giant"), slots, 512, given, L=L)
+
+
+def plan_of(
+    device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int, extra: Extra = NOTHING
+) -> Plan:
+    """Made once for each shard and setting: it looks at every document. `given` is how many topics a document may come
+    with, where it has them from elsewhere."""
+    key = K, eps, is_cold, 1 << (given - 1).bit_length() if given else 0, extra
+    if key not in shard.plans:
+        while len(shard.plans) >= MOST_PLANS:  # the number of topics is being searched for
+            shard.plans.pop(next(iter(shard.plans)))
+        shard.plans[key] = _plan(device, shard, *key)
+    return shard.plans[key]
+
+
+def _plan(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int, extra: Extra) -> Plan:
+    n_words, most = shard.n_words, np.maximum(shard.most_topics(K, eps), min(given, K))
+    largest_most = int(most.max(initial=1))
+    largest = extra.pages * int((most * (n_words | 1)).max(initial=0))
+    long = LONG._replace(most=_by_four(min(max(LONG.most, largest_most), MOST_IN_SHARED)))
+    with_lists = (tier._replace(lists=extra.lists) for tier in (SHORT, MIDDLE, long))
+    tiers = [fitted for tier in with_lists if (fitted := tier.fitted(device, K)) is not None]
+
+    # topics that a document probably begins with: many if it starts from its words
+    probable = np.minimum(most, 8 + shard.lengths / 10 if is_cold else 16)
+    short = np.where(
+        n_words * (12 * extra.pages + 1) <= SHORT.room, 0, 1
+    )  # by its words alone: most documents are short
+    tier_of = np.where(short == 0, 0, np.where((n_words + 1) * (extra.pages * probable + 1) <= MIDDLE.room, 1, 2))
+    if np.count_nonzero(tier_of == 1) <= 2 * device.n_processors:  # too few to fill the device: more lanes for each
+        tier_of[tier_of == 1] = 2
+    tier_of = np.maximum(tier_of - (3 - len(tiers)), 0)[shard.order]
+    own = [shard.order[tier_of == i] for i in range(len(tiers))]
+
+    fits = bool(tiers) and largest_most <= tiers[-1].most and int(n_words.max(initial=0)) <= tiers[-1].room
+    slot_size = 0
+    if tiers and largest + int(n_words.max(initial=0)) > tiers[-1].room:
+        slot_size = min(_by_four(largest), SLOTS)
+        fits = fits and slot_size >= largest
+    giant = None if fits else (_by_four(largest_most), _by_four(max(K, largest + int(n_words.max(initial=0)))))
+    return Plan(
+        device,
+        shard.n_rows,
+        [(tier, device.array(rows, np.int32), len(rows)) for tier, rows in zip(tiers, own)],
+        slot_size,
+        giant,
+        shard.rows,
+        extra,
+    )
+
+
+def _by_four(n: int) -> int:
+    return -(-n // 4) * 4
+
+
+# The documents of a shard, solved.
 
 
 class Solved(NamedTuple):
@@ -39,9 +205,21 @@ def check_options(tables: TopicTables) -> None:
         )
 
 
-def _on_device(device: Device, values: np.ndarray | DeviceArray) -> DeviceArray:
-    """Tables come from the host, or were made on the device."""
-    return device.array(values) if isinstance(values, np.ndarray) else values
+def over_documents(
+    device: Device, tables: TopicTables, unit: float, own: DeviceOwnPriors | None = None
+) -> tuple[Given, DeviceArray]:
+    """What every kernel over documents is given of the model, and where it adds up what it finds."""
+    prior, words = tables.prior, tables.words
+    table: Cupy = words.table
+    if is_here := isinstance(table, np.ndarray):  # else it was made on the device
+        table = device.array(table)
+    K = table.shape[1]
+    sums = device.zeros(SUMS + 3 * K, np.int64)
+    given: Given = {"table": table, "log_scale": device.array(words.log_scale) if is_here else words.log_scale}
+    given |= {"alpha": device.mirror(prior.alpha), "alpha_total": float(prior.alpha.sum())}
+    given |= {"learns_alpha": int(prior.learned and own is None), "topic_sums": sums[SUMS:], "sums": sums}
+    given |= {"K": K, "unit": unit}
+    return given | ({} if own is None else own.solved), sums
 
 
 def solve(
@@ -56,69 +234,45 @@ def solve(
     want_bound: bool = False,
     own: DeviceOwnPriors | None = None,
 ) -> Solved:
-    """As local/solve.py: documents start from their words, or from `start`; `last` is discounted; `own` are their
+    """As steps/documents.py: documents start from their words, or from `start`; `last` is discounted; `own` are their
     priors, where each has its own."""
     check_options(tables)
-    prior, options = tables.prior, tables.document_options
-    table, log_scale = _on_device(device, tables.words.table), _on_device(device, tables.words.log_scale)
-    K, L = table.shape[1], options.L(table.shape[1])
-    host_places, places = shard.places(K, L, options.eps)
-    n_entries = shard.n_entries
+    options = tables.document_options
+    K, L = tables.words.table.shape[1], options.L(tables.words.table.shape[1])
     extra = Extra(options.exclude and tables.posterior == "collapsed", options.select_often, options.restarts > 0)
-    docs = DeviceDocs.empty(device, host_places, places)
-    sums = device.zeros(SUMS + 3 * K, np.int64)
-    given: dict[str, Any] = {
-        **options.of_kernels(),
+    docs = DeviceDocs.empty(device, *shard.places(K, L, options.eps))
+    given, sums = over_documents(device, tables, unit, own)
+    given |= options.of_kernels() | shard.entries | docs.as_new()
+    given |= {
         "exclude": extra.exclude,
         "own_discount": 0.0 if last is None else options.own_discount,
-        "indptr": shard.indptr,
-        "index": shard.index,
-        "value": shard.value,
-        "table": table,
-        "log_scale": log_scale,
-        "alpha": device.mirror(prior.alpha, (prior.alpha, np.float64))[0],
-        "alpha_total": float(prior.alpha.sum()),
-        "places": places,
-        "doc_topic": docs.topic,
-        "doc_count": docs.count,
-        "doc_n": docs.n,
-        "topic_sums": sums[SUMS:],
-        "sums": sums,
-        "n_entries": n_entries,
-        "K": K,
-        "unit": unit,
         "variational": int(tables.posterior == "variational"),
         "starts_cold": int(start is None),
-        "learns_alpha": int(prior.learned and own is None),
         "wants_bound": int(want_bound),
     }
-    if own is not None:
-        given |= own.solved
     if start is None:
-        given |= first_selection(device, table, L)
+        given |= first_selection(device, given["table"], L)
     if last is not None:
-        given |= {
-            "by_topic": device.array(1.0 / tables.words.norm, np.float32),
-            "least": tables.words.least,
-        }
+        given |= {"by_topic": device.array(1.0 / tables.words.norm, np.float32), "least": tables.words.least}
     if (before := start if last is None else last) is not None:
         given |= before.as_last()
-    memo: tuple[Any, Any, Any] | None = None
-    if want_words:
-        memo = (
-            device.empty((L, n_entries), np.uint16),
-            device.empty((L, n_entries), np.uint32),
-            device.empty(n_entries, np.uint8),
-        )
-        given |= dict(zip(("memo_topic", "memo_share", "memo_n"), memo))
+    memo = DeviceWordStats.empty(shard, L) if want_words else None
+    if memo is not None:
+        given |= dict(zip(MEMO, memo))
     if shard.n_rows:
         given_topics = 0 if before is None else before.most
         plan_of(device, shard, K, options.eps, start is None, given_topics, extra).run(given, L)
-    words = None if memo is None else DeviceWordStats(shard, *memo, np.zeros(K))
-    return _solved(device.get(sums), words, docs.held(), shard.n_rows, K, unit)
+    found = device.get(sums)
+    iterations, entropy, *_, bound, lost, tried, accepted = found[:SUMS].tolist()
+    if lost:
+        raise RuntimeError(f"{lost} documents did not fit on the device: please report this")
+    of_documents, tokens = document_sums(found, shard.n_rows, K, unit)
+    words = None if memo is None else DeviceWordStats(shard, *memo, tokens)
+    effort = iterations, tried, accepted
+    return Solved(words, docs.written(), of_documents, entropy / 2.0**24, bound / 2.0**24, *effort)
 
 
-def first_selection(device: Device, table: Any, L: int) -> dict[str, Any]:
+def first_selection(device: Device, table: Cupy, L: int) -> Json:
     """Each word's own top L, where documents start from their words."""
     n_words, K = table.shape
     first = {
@@ -128,20 +282,8 @@ def first_selection(device: Device, table: Any, L: int) -> dict[str, Any]:
     if n_words:
         blocks = min(-(-n_words // 4), 16 * device.n_processors)
         args = {"table": table, "n_words": n_words, "K": K, **first}
-        device.launch("first_selection", "TableArgs", blocks, 128, args, L=L)
+        device.launch("first_selection", blocks, 128, args, L=L)
     return first
-
-
-def _solved(
-    found: np.ndarray, words: DeviceWordStats | None, docs: DeviceDocs, n_docs: int, K: int, unit: float
-) -> Solved:
-    iterations, entropy, *_, bound, lost, tried, accepted = found[:SUMS].tolist()
-    if lost:
-        raise RuntimeError(f"{lost} documents did not fit on the device: please report this")
-    sums, tokens = document_sums(found, n_docs, K, unit)
-    if words is not None:
-        words.totals = tokens
-    return Solved(words, docs, sums, entropy / 2.0**24, bound / 2.0**24, iterations, tried, accepted)
 
 
 def document_sums(found: np.ndarray, n_docs: int, K: int, unit: float) -> tuple[DocumentSums, np.ndarray]:
@@ -150,3 +292,71 @@ def document_sums(found: np.ndarray, n_docs: int, K: int, unit: float) -> tuple[
     tokens, above, rise = found[SUMS:].reshape(3, K)
     sums = DocumentSums(n_docs, lengths, rise / 2.0**30, above / 2.0**30, within, gammas, length_gammas)
     return sums, tokens / unit
+
+
+# Documents with priors of their own, on the device: as models/document_prior.py.
+
+WARPS = 4  # of a block: see kernels/own.cu
+MOST_BITS = 30  # after the binary point of sums over documents
+
+
+@dataclass(frozen=True)
+class DeviceOwnPriors:
+    """Of the documents of a shard."""
+
+    prior: CovariatePrior
+    shard: DeviceShard
+    given: Json  # to the kernels
+
+    @classmethod
+    def of(cls, shard: DeviceShard, prior: object) -> DeviceOwnPriors | None:
+        """None where documents share their prior."""
+        if not isinstance(prior, CovariatePrior) or shard.design is None:
+            return None
+        device, (n, P), K = shard.device, shard.design.x.shape, len(prior.coefficients)
+        given: Given = {**shard.design_there, "coefficients": device.array(prior.coefficients.T, np.float64)}
+        given |= {"alpha": device.empty((n, K), np.float32), "total": device.empty(n, np.float64)}
+        given |= {"normaliser": device.empty(n, np.float64), "low": LOG_RANGE[0], "high": LOG_RANGE[1]}
+        given |= {"n_priors": n, "n_rows": shard.n_rows, "K": K, "P": P}
+        given |= {"variational": int(prior.posterior == "variational")}
+        if n:
+            device.launch("own_alpha", _blocks(device, n), 32 * WARPS, given)
+        return cls(prior, shard, given)
+
+    @property
+    def solved(self) -> dict[str, DeviceArray]:
+        """What the kernels that solve and sample documents see."""
+        return {"own_alpha": self.given["alpha"], "own_row": self.given["row"]}
+
+    def stats(self, words: object, docs: DeviceDocs, H: float) -> TopicStats:
+        """Statistics of documents with these topics.  Eq. (3.31)"""
+        device, shard, (K, P) = self.shard.device, self.shard, self.prior.coefficients.shape
+        scales = _scales(shard, int(docs.host_places[-1]))
+        first = device.zeros(K * P, np.int64)
+        second = device.zeros(K * P * P, np.int64) if self.prior.is_curved else None
+        sums = device.zeros(3, np.int64)
+        given = self.given | {**docs.as_new(), "sums": sums, "first": first, "second": second}
+        given |= {"first_scale": scales[0], "second_scale": scales[1]}
+        if shard.n_rows:
+            device.launch("own_stats", _blocks(device, shard.n_rows), 32 * WARPS, given)
+        G, A, T = (device.get(sums) / 2.0**24).tolist()
+        Q = np.zeros((K, P, P))
+        if second is not None:
+            below = np.tril(device.get(second).reshape(K, P, P) / scales[1])
+            Q = below + np.swapaxes(np.tril(below, -1), 1, 2)
+        M = np.concatenate([device.get(first) / scales[0], Q.ravel()])
+        return TopicStats(words, float(shard.n_rows), H, G, A, np.array([T]), M)
+
+
+def _blocks(device: Device, n: int) -> int:
+    return min(-(-n // WARPS), 16 * device.n_processors)
+
+
+def _scales(shard: DeviceShard, n_topics: int) -> tuple[float, float]:
+    """Powers of two, so that sums of c x and of c' x x' fit into 63 bits: c and c' are at most the tokens of a topic in
+    a document, or one; n_topics is how many topics all documents have, at most."""
+    assert shard.design is not None
+    largest = max(1.0, float(np.abs(shard.design.x).max(initial=0.0)))
+    most = float(shard.lengths.sum()) + n_topics + 1.0
+    bits = [61 - int(np.ceil(np.log2(most * power))) for power in (largest, largest**2)]
+    return 2.0 ** min(bits[0], MOST_BITS), 2.0 ** min(bits[1], MOST_BITS)

@@ -28,23 +28,6 @@ TOGETHER = (
     ("groups.cu",),
 )
 PROGRAMS = tuple(name for names in TOGETHER for name in names)
-STRUCTS = {  # the file that each is in
-    **dict.fromkeys(
-        (
-            *("SolveArgs", "TableArgs", "MemoArgs", "MergeArgs", "SampleArgs", "TokenArgs", "GibbsArgs"),
-            *("PredictArgs", "TogetherArgs", "GatherArgs", "OwnArgs"),
-        ),
-        "arguments.hpp",
-    ),
-    **dict.fromkeys(
-        (
-            *("FeatureArgs", "WeightArgs", "TopArgs", "GroupArgs", "SegmentArgs", "MomentArgs", "AddArgs"),
-            *("GaussianArgs", "RowWordArgs"),
-        ),
-        "mixture_arguments.hpp",
-    ),
-    "DocumentOptions": "document_options.hpp",
-}
 PRELUDE = """\
 extern __shared__ __align__(16) unsigned char shared_memory[];
 #define DYNAMIC_SHARED(type, name) type* const name = reinterpret_cast<type*>(shared_memory)
@@ -68,6 +51,14 @@ _NUMBER = {"int": "i4", "float": "f4", "double": "f8", "i64": "i8", "u32": "u4",
 
 def _read(name: str) -> str:
     return (files("topmix.cuda") / "kernels" / name).read_text(encoding="utf-8")
+
+
+# The file that each struct of arguments is in.
+STRUCTS = {
+    kind: name
+    for name in ("arguments.hpp", "mixture_arguments.hpp", "document_options.hpp")
+    for kind in re.findall(r"^struct (\w+)", _read(name), re.MULTILINE)
+}
 
 
 @cache
@@ -104,3 +95,16 @@ def struct(name: str) -> np.dtype:
 def kernels(name: str) -> list[str]:
     """The kernels that a program has."""
     return re.findall(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(', _read(name))
+
+
+@cache
+def program_of(kernel: str) -> str:
+    """The file that a kernel is in."""
+    return next(name for name in PROGRAMS if kernel in kernels(name))
+
+
+@cache
+def struct_of(kernel: str) -> str:
+    """The struct that a kernel takes."""
+    text = program(program_of(kernel))
+    return next(name for name in STRUCTS if f"{kernel}({name} a)" in text)

@@ -7,30 +7,36 @@ the host, where moves read and edit them: counts stay exact on the device only w
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from topmix.allocations.covariate_prior import CovariatePrior
-from topmix.allocations.document_prior import DocumentPrior
-from topmix.allocations.label_prior import LabelPrior
-from topmix.allocations.stick_prior import StickPrior
-from topmix.cuda.device import Device, Given
-from topmix.cuda.own_priors import DeviceOwnPriors
-from topmix.cuda.parking import Held
+from topmix.corpus.shard import Shards, SomeShard
+from topmix.cuda.device import Device, Given, Spillable
 from topmix.cuda.sampling import sample
 from topmix.cuda.shard import CorpusOnDevice, DeviceDocs, DeviceShard
-from topmix.cuda.solve import SUMS, Solved, check_options, document_sums, first_selection, solve
-from topmix.cuda.words import UNIT, DeviceTokenStats, DeviceWordStats, DeviceWordTotal
-from topmix.data.shard import Shards
-from topmix.local import Info, LocalStep, StepResult
-from topmix.local.cvb0 import CVB0Step
-from topmix.local.fold_in import FoldedIn, FoldIn
-from topmix.local.scvb0 import SCVB0Step
-from topmix.local.topics import TopicStep, Visit
+from topmix.cuda.solve import (
+    MEMO,
+    DeviceOwnPriors,
+    Solved,
+    check_options,
+    document_sums,
+    first_selection,
+    over_documents,
+    solve,
+)
+from topmix.cuda.word_stats import DeviceTokenStats, DeviceWordStats
+from topmix.cuda.words import UNIT, DeviceWordTotal
+from topmix.models.covariate_prior import CovariatePrior, LabelPrior
+from topmix.models.document_prior import DocumentPrior
+from topmix.models.model import SomeSums
+from topmix.models.sparse_counts import EntryStats, TokenStats
+from topmix.models.statistics import TopicStats
+from topmix.models.stick_prior import StickPrior
 from topmix.models.topics import TopicModel, TopicTables
-from topmix.stats import TopicStats, WordTotal
-from topmix.stats.entries import EntryStats, TokenStats
+from topmix.models.words import WordTotal
+from topmix.steps.documents import CVB0Step, FoldedIn, FoldIn, SCVB0Step, TopicStep, Visit
+from topmix.steps.step import Info, LocalStep, StepResult
 
 M = TypeVar("M")
 EFFORT = "iterations", "restarts", "accepted"
@@ -38,11 +44,11 @@ WARPS = 4  # of a block, at most: see kernels/tokens.hpp
 
 
 class DeviceVisit(NamedTuple):
-    """What is remembered of a shard, as local.topics.Visit has it on the host."""
+    """What is remembered of a shard, as steps.documents.Visit has it on the host."""
 
     times: int
     docs: DeviceDocs | None = None
-    z: Held | None = None
+    z: Spillable | None = None
 
 
 @dataclass(frozen=True)
@@ -76,13 +82,13 @@ class TopicBackend:
             raise ValueError("engine='cuda' has no kernel for labels yet: use engine='threads'")
         if not isinstance(model, TopicModel) or isinstance(model.prior, StickPrior):
             return model
-        total: Any = model.words.total
+        total: SomeSums = model.words.total
         if not isinstance(total, WordTotal):  # it is there already
             return model
         total = DeviceWordTotal.of(self.device, total, self.unit)
         return replace(model, words=model.words.update(total))
 
-    def placed(self, shard: Any, stats: TopicStats) -> TopicStats:
+    def placed(self, shard: SomeShard, stats: TopicStats) -> TopicStats:
         """Statistics of a shard, on the device: as they are, or from a file."""
         if isinstance(stats.S, EntryStats):
             return replace(stats, S=DeviceWordStats.of(shard, stats.S))
@@ -92,12 +98,11 @@ class TopicBackend:
         """On the device, or on the host where the number of topics may change: moves read and edit statistics."""
         if own is not None:
             return own.stats(found.words, found.docs, found.entropy)
-        prior: Any = tables.prior.of(shard.design)
+        prior = tables.prior.of(shard.design)
         if isinstance(prior, DocumentPrior):
             return prior.stats(found.words, found.sums, found.entropy)
-        words: Any = None if found.words is None else found.words.on_host(self.unit)
-        summarised: TopicStats = prior.summarise(words, found.docs.on_host(), shard.lengths, found.entropy)
-        return summarised
+        words = None if found.words is None else found.words.on_host(self.unit)
+        return prior.summarise(words, found.docs.on_host(), shard.lengths, found.entropy)
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ class CudaTopicStep(TopicBackend):
             if own is not None:
                 stats = own.stats(sampled.words, sampled.docs, 0.0)
             else:
-                stats = tables.prior.stats(sampled.words, sampled.sums, 0.0)  # type: ignore[union-attr]
+                stats = tables.prior.stats(sampled.words, sampled.sums, 0.0)  # type: ignore[attr-defined]  # of a prior that they share
             drawn = DeviceVisit(0, sampled.docs, sampled.words.z)
             return StepResult(stats, drawn, {"moved": float(sampled.moved)})
         start = None if self.step.is_cold(times) else last
@@ -153,7 +158,7 @@ def on_device(device: Device, memory: object) -> object:
     if not isinstance(memory, Visit):
         return memory
     docs = None if memory.docs is None else DeviceDocs.of(device, memory.docs)
-    z = None if memory.z is None else device.parking.hold(device.array(memory.z, np.uint16))
+    z = None if memory.z is None else device.spillable(device.array(memory.z, np.uint16))
     return DeviceVisit(memory.times, docs, z)
 
 
@@ -178,41 +183,22 @@ class TokenBackend(TopicBackend):
         if isinstance(tables.prior, CovariatePrior):
             raise ValueError("engine='cuda' has Covariates with inference='collapsed' or 'variational' alone")
         device, prior, table = self.device, tables.prior, tables.words.table
-        K, L, n = table.shape[1], tables.document_options.L(table.shape[1]), shard.n_entries
+        K, L = table.shape[1], tables.document_options.L(table.shape[1])
         chunk = (-(-K // 32)) | 1
         each = 4 * (floats * (K + K % 2) + 32 * chunk)
         warps = _warps(device, each, K)
-        memo = device.empty((L, n), np.uint16), device.empty((L, n), np.uint32), device.empty(n, np.uint8)
-        sums, taken = device.zeros(SUMS + 3 * K, np.int64), device.zeros(1, np.int32)
-        given |= dict(zip(("memo_topic", "memo_share", "memo_n"), memo))
-        given |= {
-            "indptr": shard.indptr,
-            "index": shard.index,
-            "value": shard.value,
-            "rows": shard.rows,
-            "next": taken,
-            "table": table,
-            "log_scale": tables.words.log_scale,
-            "alpha": device.mirror(prior.alpha, (prior.alpha, np.float64))[0],
-            "topic_sums": sums[SUMS:],
-            "sums": sums,
-            "n_entries": n,
-            "alpha_total": float(prior.alpha.sum()),
-            "unit": self.unit,
-            "least": tables.words.least,
-            "n_rows": shard.n_rows,
-            "K": K,
-            "chunk": chunk,
-            "learns_alpha": int(prior.learned),
-        }
+        memo, (of_model, sums) = DeviceWordStats.empty(shard, L), over_documents(device, tables, self.unit)
+        given |= of_model | shard.entries
+        given |= {**dict(zip(MEMO, memo)), "rows": shard.rows, "next": device.zeros(1, np.int32)}
+        given |= {"least": tables.words.least, "n_rows": shard.n_rows, "chunk": chunk}
         if shard.n_rows:
             fit = max(1, device.shared_per_processor // (warps * each + 1024))
             blocks = min(min(fit, 64 // warps) * device.n_processors, -(-shard.n_rows // warps))
-            device.launch(kernel, "TokenArgs", blocks, 32 * warps, given, L=L, shared=warps * each)
+            device.launch(kernel, blocks, 32 * warps, given, L=L, shared=warps * each)
         found = device.get(sums)
         of_documents, totals = document_sums(found, shard.n_rows, K, self.unit)
         words = DeviceWordStats(shard, *memo, totals)
-        stats = prior.stats(words, of_documents, int(found[1]) / 2.0**24)  # type: ignore[union-attr]
+        stats = prior.stats(words, of_documents, int(found[1]) / 2.0**24)  # type: ignore[attr-defined]  # of a prior that they share
         return stats, words, int(found[0])
 
 
@@ -240,15 +226,9 @@ class CudaSCVB0Step(TokenBackend):
 
     def __call__(self, shard: DeviceShard, tables: TopicTables, memory: DeviceVisit | None) -> StepResult:
         step, visits = self.step, memory.times if memory else 0
-        given = {
-            "order": self.device.empty(shard.n_entries, np.int32),
-            "scale": step.scale,
-            "offset": step.offset,
-            "decay": step.decay,
-            "burn_in": step.burn_in,
-            "seed": step.seed,
-            "visit": visits,
-        }
+        given: Given = {"order": self.device.empty(shard.n_entries, np.int32), "scale": step.scale}
+        given |= {"offset": step.offset, "decay": step.decay, "burn_in": step.burn_in, "seed": step.seed}
+        given |= {"visit": visits}
         stats, _, updates = self.launch("scvb0_documents", shard, tables, 3, given)
         return StepResult(stats, DeviceVisit(visits + 1), {"updates": float(updates)})
 
@@ -267,7 +247,7 @@ def _warps(device: Device, each: int, K: int) -> int:
     return warps
 
 
-BACKENDS: dict[type, type[TopicBackend]] = {
+TOPIC_BACKENDS: dict[type, type[TopicBackend]] = {
     TopicStep: CudaTopicStep,
     FoldIn: CudaFoldIn,
     CVB0Step: CudaCVB0Step,

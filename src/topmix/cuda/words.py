@@ -1,4 +1,4 @@
-"""Counts of words in topics on the device: what a shard reports, and the running total.
+"""Counts of words in topics on the device: the running total over shards.
 
 Tokens are integers of 1 / unit, usually 2^-20, so that sums have the same bits in any order and what was added can be
 taken out exactly.
@@ -10,210 +10,21 @@ are.
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import digamma
 
-from topmix.cuda.arrays import DeviceArray
-from topmix.cuda.device import Device, Given
-from topmix.cuda.parking import Held
-from topmix.cuda.shard import DeviceColumns, DeviceShard
-from topmix.files.writer import Writer
-from topmix.stats import PseudoCounts, WordStats, WordTotal
-from topmix.stats.entries import EntryStats, TokenStats
-from topmix.stats.words import fade
+from topmix.base.fields import Writer
+from topmix.cuda.device import Device, DeviceArray, Given
+from topmix.cuda.shard import DeviceColumns
+from topmix.cuda.word_stats import OneShard, ShardStats, launch_over
+from topmix.models.statistics import PseudoCounts
+from topmix.models.words import WordTotal, fade
 
 UNIT = float(1 << 20)
 SMALLEST_FACTOR = 2.0**-10  # below it, the factor is multiplied into the counts
-
-
-class ShardStats(ABC):
-    """What shards report. Whole numbers add up to the same in any order, so a sum adds nothing yet: it is a list."""
-
-    totals: np.ndarray
-
-    @property
-    @abstractmethod
-    def parts(self) -> tuple[OneShard, ...]: ...
-
-    def plus(self, other: ShardStats) -> SeveralShards:
-        return SeveralShards(self.totals + other.totals, (*self.parts, *other.parts))
-
-
-class SeveralShards(ShardStats):
-    def __init__(self, totals: np.ndarray, parts: tuple[OneShard, ...]):
-        self.totals, self._parts = totals, parts
-
-    @property
-    def parts(self) -> tuple[OneShard, ...]:
-        return self._parts
-
-
-class OneShard(ShardStats):
-    """What one shard reports."""
-
-    kernel: ClassVar[str]
-    shard: DeviceShard
-
-    @property
-    def parts(self) -> tuple[OneShard, ...]:
-        return (self,)
-
-    @abstractmethod
-    def add_to(self, counts: DeviceArray, weight: float, unit: float, leaving: Self | None = None) -> None:
-        """counts [V, K] += weight times these tokens, less those of `leaving`, which the shard reported before."""
-
-
-class DocumentStats(OneShard):
-    """What one shard of documents reports."""
-
-    @property
-    @abstractmethod
-    def n_entries(self) -> int: ...
-
-    @abstractmethod
-    def kernel_arguments(self, name: str) -> Given:
-        """What the kernel is given of statistics that come (`new`) or leave (`old`)."""
-
-    @abstractmethod
-    def entries(self) -> EntryStats | TokenStats:
-        """The same on the host, exactly."""
-
-    def write(self, out: Writer) -> None:
-        self.entries().write(out)
-
-    def add_to(
-        self,
-        counts: DeviceArray,
-        weight: float,
-        unit: float,
-        leaving: Self | None = None,
-        cols: DeviceArray | None = None,
-    ) -> None:
-        """`cols` are rows for the words of the shard, where they are not its columns."""
-        shard = self.shard
-        given = self.kernel_arguments("new") | {
-            "index": shard.index,
-            "cols": shard.cols.device if cols is None else cols,
-            "counts": counts,
-            "weight": weight,
-            "unit": unit,
-            "n_entries": self.n_entries,
-            "K": counts.shape[1],
-            "is_whole": int(weight == 1.0),
-        }
-        if leaving is not None:
-            given |= leaving.kernel_arguments("old")
-        launch_over(shard.device, self.n_entries, self.kernel, given)
-
-    def on_host(self, unit: float) -> WordStats:
-        """As the processor would report it: tokens summed for each word and topic."""
-        device, K = self.shard.device, len(self.totals)
-        words = np.arange(len(self.shard.cols) + 1, dtype=np.int32)
-        counts = device.zeros((len(words) - 1, K), np.int64)
-        self.add_to(counts, 1.0, unit, cols=device.array(words))
-        word, topic, value = device.nonzero(counts)
-        return WordStats(
-            np.asarray(self.shard.cols, np.int32),
-            np.searchsorted(word, words).astype(np.int64),
-            topic.astype(np.uint16),
-            (value / unit).astype(np.float32),
-            self.totals,
-        )
-
-
-@dataclass(eq=False)
-class DeviceWordStats(DocumentStats):
-    """Tokens of each word of each document of a shard in its L best topics: memo and message in one."""
-
-    shard: DeviceShard
-    topic: DeviceArray | Held  # [L, entries] uint16
-    share: DeviceArray | Held  # [L, entries] uint32
-    n: DeviceArray | Held  # [entries] uint8, how many of the L are used
-    totals: np.ndarray  # [K] float64, on the host
-
-    HOLDS: ClassVar[tuple[str, ...]] = ("topic", "share", "n")
-    kernel: ClassVar[str] = "add_memo"
-
-    def __post_init__(self) -> None:
-        hold = self.shard.device.parking.hold
-        self.topic, self.share, self.n = hold(self.topic), hold(self.share), hold(self.n)
-
-    def kernel_arguments(self, name: str) -> Given:
-        return {f"{name}_topic": self.topic, f"{name}_share": self.share, f"{name}_n": self.n}
-
-    @property
-    def n_entries(self) -> int:
-        return self.shard.n_entries
-
-    @classmethod
-    def of(cls, shard: DeviceShard, stats: EntryStats) -> DeviceWordStats:
-        """The same on the device."""
-        device, n = shard.device, stats.n.astype(np.int64)
-        L = int(n.max(initial=1))
-        topic, share = np.zeros((L, len(n)), np.uint16), np.zeros((L, len(n)), np.uint32)
-        entry = np.repeat(np.arange(len(n)), n)
-        slot = np.arange(len(entry)) - np.repeat(np.cumsum(n) - n, n)
-        topic[slot, entry], share[slot, entry] = stats.topic, stats.share
-        return cls(shard, device.array(topic), device.array(share), device.array(stats.n), stats.totals)
-
-    def entries(self) -> EntryStats:
-        """The same on the host."""
-        topic, share, n = (self.shard.device.get(x) for x in (self.topic, self.share, self.n))
-        used = np.arange(len(topic))[:, None] < n
-        return EntryStats(n, topic.T[used.T], share.T[used.T], self.totals)
-
-    def merged_entropy(self, partner: np.ndarray, unit: float) -> np.ndarray:
-        """[K] what merging pairs of topics would take from the entropy, at the lower topic of each pair."""
-        device, lost = self.shard.device, self.shard.device.zeros(len(partner), np.int64)
-        given = {
-            "topic": self.topic,
-            "share": self.share,
-            "n": self.n,
-            "partner": device.array(partner, np.int32),
-            "lost": lost,
-            "unit": unit,
-            "n_entries": self.n_entries,
-        }
-        launch_over(device, self.n_entries, "merged_entropy", given, "MergeArgs")
-        return device.get(lost) / 2.0**30
-
-
-@dataclass(eq=False)
-class DeviceTokenStats(DocumentStats):
-    """The same where every token has one topic: the topics of tokens are all there is."""
-
-    shard: DeviceShard
-    z: Held  # [tokens] uint16
-    totals: np.ndarray  # [K] float64, on the host
-
-    HOLDS: ClassVar[tuple[str, ...]] = ("z",)
-
-    kernel: ClassVar[str] = "add_tokens"
-
-    @classmethod
-    def of(cls, shard: DeviceShard, stats: TokenStats) -> DeviceTokenStats:
-        return cls(shard, shard.device.parking.hold(shard.device.array(stats.z, np.uint16)), stats.totals)
-
-    def entries(self) -> TokenStats:
-        return TokenStats(self.shard.device.get(self.z), self.totals)
-
-    def kernel_arguments(self, name: str) -> Given:
-        return {f"{name}_z": self.z, "word": self.shard.tokens.word}
-
-    @property
-    def n_entries(self) -> int:
-        return int(self.shard.tokens.lengths.sum())
-
-
-def launch_over(device: Device, n: int, kernel: str, given: Given, kind: str = "MemoArgs") -> None:
-    """A lane for each of n entries."""
-    if n:
-        device.launch(kernel, kind, min(-(-n // 256), 32 * device.n_processors), 256, given)
 
 
 @dataclass(eq=False)
@@ -232,7 +43,12 @@ class DeviceWordTotal:
     @classmethod
     def of(cls, device: Device, total: WordTotal, unit: float) -> DeviceWordTotal:
         """The same counts on the device, rounded to integers of 1 / unit."""
-        _check_room(device, *total.raw.shape)
+        (V, K), per_topic = total.raw.shape, total.shape[0] * (8 + 4)
+        if K * per_topic > device.capacity:  # of the counts, and of a table of a shard, which may have all words
+            raise MemoryError(
+                f"engine='cuda': {K} topics of {V} words need {K * per_topic / 1e9:.3g} GB, and the device has "
+                f"{device.capacity / 1e9:.3g} GB: at most {device.capacity // per_topic} topics fit, or fewer words"
+            )
         factor = total.factor if SMALLEST_FACTOR <= total.factor <= 1.0 else 1.0
         if total.totals.any():
             counts = device.array(np.rint(total.raw * (total.factor / factor * unit)).astype(np.int64))
@@ -279,7 +95,7 @@ class DeviceWordTotal:
         return self.device.get(self.device.take(self.counts_, words, 0) * (1.0 / self.unit))
 
     def rows(self, words: np.ndarray) -> np.ndarray:  # [words, K]
-        return self.raw_rows(words) if self.factor == 1.0 else self.factor * self.raw_rows(words)
+        return self.factor * self.raw_rows(words)
 
     def by_word(self) -> np.ndarray:  # [V]
         self.settle()
@@ -318,8 +134,8 @@ class DeviceWordTotal:
                 other.settle()
                 counts, factor = other.counts_, other.factor / other.unit
             else:
-                (raw,) = self.device.mirror(other.raw, (other.raw, np.float64))
-                counts, factor = np.rint(raw * (other.factor * self.unit)), 1.0 / self.unit  # as `of` makes them
+                counts = np.rint(self.device.mirror(other.raw) * (other.factor * self.unit))  # as `of` makes them
+                factor = 1.0 / self.unit
             amount = counts * (weight * factor / self.factor * self.unit)
             self.counts_ += np.rint(amount).astype(np.int64)
         self.totals += weight * other.totals
@@ -352,29 +168,17 @@ class DeviceWordTotal:
         """Counts and prior as kernels take them."""
         self.settle()
         V, K = self.shape
-        (on_device,) = self.device.mirror(eta, (eta, np.float64))
-        given = {
-            "counts": self.counts_,
-            "eta": on_device,
-            "factor": self.factor / self.unit,
-            "word_step": (eta.shape[1] if len(eta) > 1 else 0),
-            "topic_step": int(eta.shape[1] > 1),
-            "n_words": V,
-            "K": K,
-        }
+        given: Given = {"counts": self.counts_, "eta": self.device.mirror(eta)}
+        given |= {"factor": self.factor / self.unit, "word_step": eta.shape[1] if len(eta) > 1 else 0}
+        given |= {"topic_step": int(eta.shape[1] > 1), "n_words": V, "K": K}
         if extra is not None:
-            given |= zip_rows("extra", self._rows(extra))
+            given |= zip(("extra_indptr", "extra_topic", "extra_value"), self._mirrored(extra))
         return given
 
-    def _rows(self, pseudo: PseudoCounts) -> tuple[DeviceArray, ...]:
-        return self.device.mirror(
-            pseudo,
-            (pseudo.indptr, np.int64),
-            (pseudo.topic, np.uint16),
-            (pseudo.value, np.float64),
-            (pseudo.common, np.float64),
-            (pseudo.share, np.float64),
-        )
+    def _mirrored(self, pseudo: PseudoCounts) -> tuple[DeviceArray, ...]:
+        arrays = (*pseudo.rows, pseudo.common, pseudo.share)
+        dtypes = np.int64, np.uint16, np.float64, np.float64, np.float64
+        return self.device.kept(pseudo, lambda: tuple(map(self.device.array, arrays, dtypes)))
 
     def table(
         self,
@@ -391,21 +195,18 @@ class DeviceWordTotal:
             cols = DeviceColumns(cols, device.array(cols, np.int32))
         table, log_scale = device.empty((n_words, K), np.float32), device.empty(n_words, np.float64)
         is_variational = posterior == "variational"
-        given = self.with_prior(eta, extra) | {
-            "by_topic": device.array(digamma(norm) if is_variational else 1.0 / norm, np.float64),
-            "cols": cols.device,
-            "n_words": n_words,
-            "table": table,
-            "log_scale": log_scale,
-            "variational": int(is_variational),
-        }
+        by_topic = device.array(digamma(norm) if is_variational else 1.0 / norm, np.float64)
+        given = self.with_prior(eta, extra) | {"by_topic": by_topic}
+        given |= {"cols": cols.device, "n_words": n_words, "table": table, "log_scale": log_scale}
+        given |= {"variational": int(is_variational)}
         if self.pseudo is not None:
-            rows = self._rows(self.pseudo)
-            given |= zip_rows("pseudo", rows) | {"pseudo_weight": self.pseudo_weight}
+            *rows, common, share = self._mirrored(self.pseudo)
+            given |= zip(("pseudo_indptr", "pseudo_topic", "pseudo_value"), rows)
+            given["pseudo_weight"] = self.pseudo_weight
             if len(self.pseudo.common):
-                given |= {"common": rows[3], "share": rows[4]}
+                given |= {"common": common, "share": share}
         if n_words:
-            device.launch("make_table", "TableArgs", min(n_words, 64 * device.n_processors), 128, given)
+            device.launch("make_table", min(n_words, 64 * device.n_processors), 128, given)
         return table, log_scale
 
     def bound(self, posterior: str, eta: np.ndarray, extra: PseudoCounts | None) -> tuple[float, np.ndarray]:
@@ -428,19 +229,5 @@ class DeviceWordTotal:
         blocks = self.device.blocks_of_a_sum
         partial = self.device.empty(blocks, np.float64)
         given = self.with_prior(eta, extra) | {"partial": partial, "function": function}
-        self.device.launch("sum_of_words", "TableArgs", blocks, 128, given)
+        self.device.launch("sum_of_words", blocks, 128, given)
         return float(self.device.get(partial).sum())
-
-
-def _check_room(device: Device, V: int, K: int) -> None:
-    """What cannot make room for anything: counts, and a table of a shard, which may have all words."""
-    per_topic = V * (8 + 4)
-    if K * per_topic > device.capacity:
-        raise MemoryError(
-            f"engine='cuda': {K} topics of {V} words need {K * per_topic / 1e9:.3g} GB, and the device has "
-            f"{device.capacity / 1e9:.3g} GB: at most {device.capacity // per_topic} topics fit, or fewer words"
-        )
-
-
-def zip_rows(name: str, rows: tuple[DeviceArray, ...]) -> Given:
-    return dict(zip((f"{name}_indptr", f"{name}_topic", f"{name}_value"), rows))

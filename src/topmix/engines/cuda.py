@@ -7,19 +7,22 @@ are opened: most people have no such device.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topmix.cuda.device import Device, cuda_device, lane
-from topmix.data.shard import Shards
+from topmix.base.checks import one_of, whole_number
+from topmix.base.measuring import Words
+from topmix.corpus.shard import Shards
 from topmix.engines.engine import Engine, Workers
-from topmix.local import LocalStep
-from topmix.local.candidates import CandidateStep
-from topmix.metrics.engine import Words
-from topmix.parameters.checks import one_of, whole_number
+from topmix.steps.rows import CandidateStep
+from topmix.steps.step import LocalStep
+
+if TYPE_CHECKING:
+    from topmix.cuda.device import Device
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,7 +48,6 @@ class Cuda(Engine):
     """
 
     maps_files = False
-    keeps_last_pass = False
     on_device = True
     most_fits = 4  # while one computes on the device, others have work on the processor
 
@@ -76,31 +78,27 @@ class Cuda(Engine):
         self, table: np.ndarray, known: Words, held: Words, alpha: np.ndarray, max_iter: int, tol: float
     ) -> np.ndarray:
         """For `metrics.completion_score(..., engine=Cuda())`."""
-        from topmix.cuda import measures
+        from topmix.cuda import hosted
 
-        with self._for_once() as device:
-            return measures.held_out(device, table, known, held, alpha, max_iter, tol)
+        with closing(self.opened()) as device:
+            return hosted.held_out(device, table, known, held, alpha, max_iter, tol)
 
     def together(
         self, topics: Sequence[np.ndarray], n_words: int, indptr: np.ndarray, index: np.ndarray
     ) -> list[np.ndarray]:
         """For `metrics.npmi_coherence(..., engine=Cuda())`."""
-        from topmix.cuda import measures
+        from topmix.cuda import hosted
 
-        with self._for_once() as device:
-            return measures.together(device, topics, n_words, indptr, index)
+        with closing(self.opened()) as device:
+            return hosted.together(device, topics, n_words, indptr, index)
 
-    @contextmanager
-    def _for_once(self) -> Iterator[Device]:
-        device = self.opened()
-        try:
-            yield device
-        finally:
-            device.close()
+    def own_stream(self, number: int, of: int) -> AbstractContextManager[None]:
+        from topmix.cuda.device import own_stream
 
-    def lane(self, number: int, of: int) -> AbstractContextManager[None]:
-        return lane(self.device, number, of)
+        return own_stream(self.device, number, of)
 
     def opened(self) -> Device:
         """The device; an error where there is none says what is missing."""
+        from topmix.cuda.device import cuda_device
+
         return cuda_device(self.device, self.memory)

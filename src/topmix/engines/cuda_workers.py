@@ -5,42 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from topmix.cuda import groups, mixture, topics
+from topmix.corpus.shard import Shards
 from topmix.cuda.categorical import RowWords
 from topmix.cuda.clusters import DeviceRows
 from topmix.cuda.device import Device
-from topmix.cuda.groups import GroupBackend
-from topmix.cuda.mixture import MixtureBackend
+from topmix.cuda.mixture import CudaAssignGroupsStep, CudaAssignStep, CudaGroupStep, CudaMixtureStep, RowBackend
 from topmix.cuda.shard import DeviceShard
-from topmix.cuda.topics import TopicBackend, on_device, on_host
-from topmix.data.shard import Shards
-from topmix.engines.engine import M, Memory, ShardResult, Tables
-from topmix.engines.rounds import LocalRounds, Memo, Rounds
+from topmix.cuda.topics import TOPIC_BACKENDS, TopicBackend, on_device, on_host
+from topmix.engines.engine import LocalRounds, M, Memo, Rounds, ShardResult, Tables, Workers
+from topmix.steps.groups import AssignGroupsStep, GroupStep
+from topmix.steps.rows import AssignStep, MixtureStep, RowCandidateStep
+from topmix.steps.step import Memory
 
-Backend: TypeAlias = TopicBackend | MixtureBackend | GroupBackend
-BACKENDS: dict[type, type[TopicBackend] | type[MixtureBackend] | type[GroupBackend]] = {
-    **topics.BACKENDS,
-    **mixture.BACKENDS,
-    **groups.BACKENDS,
+Backend: TypeAlias = TopicBackend | RowBackend
+BACKENDS: dict[type, type[TopicBackend] | type[RowBackend]] = {
+    **TOPIC_BACKENDS,
+    MixtureStep: CudaMixtureStep,
+    RowCandidateStep: CudaMixtureStep,  # which scores all clusters at every visit
+    AssignStep: CudaAssignStep,
+    GroupStep: CudaGroupStep,
+    AssignGroupsStep: CudaAssignGroupsStep,
 }
 
 
-class CudaWorkers:
+class CudaWorkers(Workers):
     def __init__(self, shards: Shards, backend: Backend, device: Device):
         self.n_shards, self.n_rows = len(shards), shards.n_rows
         self.shards, self.device, self.backend = shards, device, backend
         self._shards: dict[int, DeviceShard | RowWords | DeviceRows] = {}
         self._memory: dict[int, Memory] = {}
-        self._memo: Memo = {}
 
     def run(self, tables: Tables, shards: Iterable[int]) -> Iterator[ShardResult]:
         for b in shards:
-            self.device.parking.visit += 1
+            self.device.visit += 1
             shard = self._shard(b)
             of_shard = tables(shard.cols)  # type: ignore[arg-type]  # columns on the device
-            after = (b + 1) % self.n_shards
-            of_memo = getattr(self._memo.get(after), "S", None)
-            self.device.parking.prefetch([self._shards.get(after), self._memory.get(after), of_memo])
             stats, memory, info = self.backend(shard, of_shard, self._memory.get(b))  # type: ignore[operator]
             if memory is not None:
                 self._memory[b] = memory
@@ -59,20 +58,20 @@ class CudaWorkers:
     def rounds(self, memo: Memo) -> Rounds:
         """Statistics that come from a checkpoint are on the host, and go to the device."""
         for b, stats in memo.items():
+            self.device.visit += 1
             memo[b] = self.backend.placed(self._shard(b), stats)
-        self._memo = memo
         return LocalRounds(self, memo)
 
     def recall(self) -> dict[int, Memory]:
         return {b: on_host(self.device, memory) for b, memory in self._memory.items()}
 
     def restore(self, memory: Mapping[int, Memory]) -> None:
-        self._memory = {b: on_device(self.device, each) for b, each in memory.items()}
-
-    def forget(self) -> None:
         self._memory = {}
+        for b, each in memory.items():
+            self.device.visit += 1
+            self._memory[b] = on_device(self.device, each)
 
     def close(self) -> None:
-        self._memory, self._shards, self._memo = {}, {}, {}
+        self._memory, self._shards = {}, {}
         self.backend.close()
         self.device.close()

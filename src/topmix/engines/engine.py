@@ -2,63 +2,68 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
-from topmix.cuda.device import Device
-from topmix.data.corpus import Corpus
-from topmix.data.parquet_texts import ParquetTexts
-from topmix.data.shard import Shards
-from topmix.data.vectorize import Vectorizer
-from topmix.local import Info, LocalStep
-from topmix.parameters.component import Component
+from topmix.base.component import Component
+from topmix.corpus.shard import Shards
+from topmix.models.model import SomeTotal, Stats
+from topmix.models.statistics import tree_sum
+from topmix.steps.step import Info, LocalStep, Memory, add_info
+
+if TYPE_CHECKING:
+    from topmix.cuda.device import Device
 
 M = TypeVar("M")
-Memory: TypeAlias = Any  # what a local step wants to see at its next visit to a shard: its own type
-Tables: TypeAlias = Callable[[np.ndarray], Any]  # of the columns of a shard
+Memo: TypeAlias = MutableMapping[int, SomeTotal]  # the last statistics of each shard
+Tables: TypeAlias = Callable[[np.ndarray], object]  # of the columns of a shard
 
 
 class ShardResult(NamedTuple):
     shard: int
-    stats: Any  # Stats, or whatever the step is asked for
+    stats: SomeTotal  # Stats, or whatever the step is asked for
     info: Info
 
 
-class Workers(Protocol):
+class Workers(ABC):
     """Workers on the shards of one data set. They own what local steps remember of each shard."""
 
     n_shards: int
     n_rows: float  # or their weight
 
+    @abstractmethod
     def run(self, tables: Tables, shards: Iterable[int]) -> Iterator[ShardResult]:
         """The results of `shards`, in that order, under the tables that `tables(columns)` makes for each."""
-        ...
+
+    def rounds(self, memo: Memo) -> Rounds:
+        """They continue from what `memo` holds. Workers who can add among themselves have their own: with the same tree
+        and so the same bits."""
+        return LocalRounds(self, memo)
 
     def place(self, model: M) -> M:
         """The model where these workers read it: itself, or with its counts on their device. Its `on_host` is the way
         back."""
-        ...
+        return model
 
+    @abstractmethod
     def recall(self) -> dict[int, Memory]:
         """What the local step remembers of each shard that was visited. The values are not to be changed."""
-        ...
 
+    @abstractmethod
     def restore(self, memory: Mapping[int, Memory]) -> None:
         """Puts what `recall` gave, or a changed copy of it, in the place of all that is remembered."""
-        ...
 
     def forget(self) -> None:
         """The next visit to each shard is like the first."""
-        ...
+        self.restore({})
 
+    @abstractmethod
     def close(self) -> None:
         """Ends the workers. Nothing is asked of them any more."""
-        ...
 
 
 @runtime_checkable
@@ -75,38 +80,79 @@ class Watched(Protocol):
 class Engine(Component):
     """A component that can open workers."""
 
-    has_checkpoints: ClassVar[bool] = True  # whether what its workers remember can go to a file
     maps_files: ClassVar[bool] = True  # whether it learns from a temporary file of this machine as from memory
-    counts_texts: ClassVar[bool] = False  # whether `count_texts` may do it
-    keeps_last_pass: ClassVar[bool] = True  # whether a copy of the model after each pass costs next to nothing
     on_device: ClassVar[bool] = False  # whether its workers compute elsewhere than on the processor
-    samples: ClassVar[bool] = True  # whether its workers can sample topics of tokens
-    keeps_models: ClassVar[bool] = False  # whether a model that was learned stays where its workers have it
     most_fits: ClassVar[int] = 1  # that may run at once, each in a thread of this process
 
     def threads(self, n_jobs: int) -> int:
         """How many of n_jobs threads this process uses, for the tables of a model as for its workers."""
         return n_jobs
 
-    def count_texts(
-        self,
-        texts: ParquetTexts,
-        vectorizer: Vectorizer,
-        vocabulary: Sequence[str] | None = None,
-        out: Path | None = None,
-    ) -> Corpus | None:
-        """The corpus of these texts, counted by the workers, in the file `out` or a temporary one: in the words of a
-        vocabulary, or in those that the vectorizer learns. None where the caller is to count them."""
-        return None
-
     def opened(self) -> Device | None:
         """The device, where it has one."""
         return None
 
-    def lane(self, number: int, of: int) -> AbstractContextManager[None]:
-        """Inside, this thread of the process has one of several places to fit in, which are used at once."""
+    def own_stream(self, number: int, of: int) -> AbstractContextManager[None]:
+        """Inside, this thread of the process fits apart from others, which do so at the same time."""
         return nullcontext()
 
     @abstractmethod
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
         """`threads` is what one worker may use; it changes no result."""
+
+
+# Rounds: the statistics of several shards under one model, added in a tree.
+
+
+class Round(NamedTuple):
+    new: Stats
+    old: Stats | None  # the same shards at their last visit; None at the first
+    info: Info
+
+
+class Rounds(Protocol):
+    @property
+    def memo(self) -> Memo:
+        """The last statistics of each shard, wherever they lie."""
+        ...
+
+    def visit(self, tables: Tables, shards: Sequence[int]) -> Round:
+        """Visits the shards and puts what they report in the memo, in the place of what was there."""
+        ...
+
+    def visit_once(self, tables: Tables, shards: Sequence[int]) -> tuple[Stats, Info]:
+        """The same without a memo."""
+        ...
+
+    def remembered(self, shards: Sequence[int]) -> Stats | None:
+        """The sum of what the memo has of these shards."""
+        ...
+
+
+class LocalRounds:
+    """Shards report to this process, which keeps their statistics and adds them."""
+
+    def __init__(self, workers: Workers, memo: Memo):
+        self.workers, self.memo = workers, memo
+
+    def visit(self, tables: Tables, shards: Sequence[int]) -> Round:
+        results = list(self.workers.run(tables, shards))  # all of them before the memo changes
+        old, info = self.remembered(shards), Info()
+        for b, new, more in results:
+            self.memo[b] = new
+            add_info(info, more)
+        return Round(tree_sum(result.stats for result in results), old, info)
+
+    def visit_once(self, tables: Tables, shards: Sequence[int]) -> tuple[Stats, Info]:
+        info = Info()
+
+        def reported() -> Iterator[Stats]:
+            for _, new, more in self.workers.run(tables, shards):
+                add_info(info, more)
+                yield new
+
+        return tree_sum(reported()), info
+
+    def remembered(self, shards: Sequence[int]) -> Stats | None:
+        known = [self.memo[b] for b in shards if b in self.memo]
+        return tree_sum(known) if known else None

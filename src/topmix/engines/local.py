@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from topmix import _core
-from topmix.data.shard import Shards
-from topmix.engines.engine import Engine, M, Memory, ShardResult, Tables, Workers
-from topmix.local import LocalStep, StepResult
-from topmix.numerics.threads import use_threads
+from topmix.base.threads import use_threads
+from topmix.corpus.shard import Shards
+from topmix.engines.engine import Engine, ShardResult, Tables, Workers
+from topmix.steps.step import LocalStep, Memory, StepResult
 
 
 class Worker:
@@ -72,7 +72,7 @@ class Serial(Engine):
         return LocalWorkers(shards, Worker(step, 1))
 
 
-class LocalWorkers:
+class LocalWorkers(Workers):
     """One worker for all shards."""
 
     def __init__(self, shards: Shards, worker: Worker):
@@ -88,17 +88,11 @@ class LocalWorkers:
                 self._memory[b] = memory
             yield ShardResult(b, stats, info)
 
-    def place(self, model: M) -> M:
-        return model
-
     def recall(self) -> dict[int, Memory]:
         return dict(self._memory)
 
     def restore(self, memory: Mapping[int, Memory]) -> None:
         self._memory = dict(memory)
-
-    def forget(self) -> None:
-        self._memory = {}
 
     def close(self) -> None:
         self._memory = {}

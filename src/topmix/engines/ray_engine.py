@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topmix.data.corpus import Corpus
-from topmix.data.parquet_texts import ParquetTexts
-from topmix.data.shard import Shards
-from topmix.data.vectorize import Vectorizer
+from topmix.base.checks import positive_number, whole_number, whole_number_or_none
+from topmix.corpus.shard import Shards
 from topmix.engines.cuda import Cuda
 from topmix.engines.engine import Engine, Workers
-from topmix.local import LocalStep
-from topmix.parameters.checks import positive_number, whole_number, whole_number_or_none
+from topmix.steps.step import LocalStep
 
 if TYPE_CHECKING:
-    from topmix.engines.ray_nomads import RayNomads
+    from topmix.engines.ray_blocks import BlockWorkers
     from topmix.engines.ray_pool import Pool
 
 
@@ -26,7 +21,7 @@ class Ray(Engine):
     """Workers on the nodes of a Ray cluster, or on this machine where there is none. The same bits as `Threads`.
 
     Workers share the batches of a round: give `Memoized` at least as many `batches_per_update` as there are workers.
-    They stay for the next call and end with the program, or when an engine with other settings needs their cores;
+    They stay for the next call and end with the program, or when an engine with other settings starts its own;
     `release` ends them now.
 
     Parameters
@@ -41,20 +36,14 @@ class Ray(Engine):
     cpus_per_worker : int
         Cores of each worker, which its kernels use; `n_jobs` is for the process that calls.
     gpus_per_worker : int
-        0, or 1: each worker computes on a GPU of its own, as with `engine="cuda"`. It needs CuPy on the nodes, and runs
-        LDA and HDP; results then differ from those of `Threads` by rounding. Batches of `Memoized` and `Batch` stay on
-        the GPUs between updates: LDA has the bits of `engine="cuda"`.
+        0, or 1: each worker computes on a GPU of its own. It needs CuPy on the nodes, and runs LDA and HDP. Results
+        differ from those of `Threads` by rounding, and are the same bits for any number of workers.
     copies : int
         Copies on other nodes of what each batch remembers, 0 or 1. With 1 the fit goes on when a node is lost; with 0
         fewer bytes travel, and a lost node ends the fit.
     start_seconds : float
         Seconds to wait for the first worker, and for one to come back when all are lost. Machines that an autoscaler
         starts may need minutes; the fit begins with the first of them, and others join it as they come.
-    folder : str or None
-        A folder that all machines see, or a URL such as s3://bucket/folder, for counts of texts: workers read Parquet
-        files themselves, and write their counts to a temporary file there, which is removed after use. None is the
-        folder for temporary files of this machine, if all workers are on it; otherwise the process that calls counts
-        the texts.
 
     Examples
     --------
@@ -64,7 +53,6 @@ class Ray(Engine):
     """
 
     maps_files = False
-    counts_texts = True
 
     address: str | None = None
     workers: int | None = None
@@ -72,13 +60,10 @@ class Ray(Engine):
     gpus_per_worker: int = 0
     copies: int = 1
     start_seconds: float = 120.0
-    folder: str | None = None
 
     def check(self) -> None:
         if self.address is not None and not isinstance(self.address, str):
             raise ValueError(f"address must be None or a string, got {self.address!r}")
-        if self.folder is not None and not isinstance(self.folder, str):
-            raise ValueError(f"folder must be None or a string, got {self.folder!r}")
         whole_number_or_none(self.workers, "workers")
         whole_number(self.cpus_per_worker, "cpus_per_worker")
         whole_number(self.gpus_per_worker, "gpus_per_worker", least=0)
@@ -92,36 +77,20 @@ class Ray(Engine):
         if self.gpus_per_worker:
             from topmix.cuda.hosted import HostedStep
 
-            hosted = HostedStep(step, Cuda())  # Ray shows each worker its own GPU alone
-            pool = self._pool()
-            from topmix.engines.ray_gpu import RayGpuWorkers
-
-            return RayGpuWorkers(shards, hosted, pool, self.cpus_per_worker, self.copies)
+            step = HostedStep(step, Cuda())  # Ray shows each worker its own GPU alone
         pool = self._pool()
         from topmix.engines.ray_workers import RayWorkers
 
         return RayWorkers(shards, step, pool, self.cpus_per_worker, self.copies)
 
-    def count_texts(
-        self,
-        texts: ParquetTexts,
-        vectorizer: Vectorizer,
-        vocabulary: Sequence[str] | None = None,
-        out: Path | None = None,
-    ) -> Corpus | None:
-        pool = self._pool()
-        from topmix.engines.ray_counts import count_on_workers
-
-        return count_on_workers(pool, self.cpus_per_worker, self.folder, texts, vectorizer, vocabulary, out)
-
-    def nomads(self) -> RayNomads:
+    def for_blocks(self, n_rows: float) -> BlockWorkers:
         """The same workers, for blocks of parameters that travel between them."""
         if self.gpus_per_worker:
             raise ValueError("learner='asynchronous' has no workers that compute on GPUs: use gpus_per_worker=0")
         pool = self._pool()
-        from topmix.engines.ray_nomads import RayNomads
+        from topmix.engines.ray_blocks import BlockWorkers
 
-        return RayNomads(pool, self.cpus_per_worker)
+        return BlockWorkers(pool, self.cpus_per_worker, n_rows)
 
     def _pool(self) -> Pool:
         try:

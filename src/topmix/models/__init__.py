@@ -1,1 +1,1 @@
-"""Models: what is learned. A model is an allocation (how often clusters are used) times a likelihood."""
+"""Models: how often clusters are used, and what a cluster says of a row or a word. Values that a pass replaces."""

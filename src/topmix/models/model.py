@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
+
+from topmix.base.fields import CheckedReader, Writer
+from topmix.corpus.shard import SomeShard
+
+# What each kind of model has as a type of its own, which its own steps and learners know.
+SomeModel: TypeAlias = Any  # a Mixture, an Admixture, a TopicModel or TokenTopics
+SomeTotal: TypeAlias = Any  # statistics of all rows, which this model is made from: see Stats
+SomeSums: TypeAlias = Any  # a likelihood's own statistic, such as WordStats; a total has what these add up to
+SomeTables: TypeAlias = Any  # what steps see of a model, or of its likelihood
 
 
 class Stats(Protocol):
@@ -16,18 +26,138 @@ class Stats(Protocol):
     def is_exact(self) -> bool: ...
     @property
     def is_removable(self) -> bool: ...
-    def add(self, other: Any, weight: float = 1.0) -> Self: ...
+    def add(self, other: SomeTotal, weight: float = 1.0) -> Self: ...
     def scale(self, c: float) -> Self: ...
     def copy(self) -> Self: ...
-    def __iadd__(self, other: Any, /) -> Self: ...
-    def __isub__(self, other: Any, /) -> Self: ...
+    def __iadd__(self, other: SomeTotal, /) -> Self: ...
+    def __isub__(self, other: SomeTotal, /) -> Self: ...
 
 
 class Model(Protocol):
     @property
     def n_components(self) -> int: ...
-    def tables(self, cols: np.ndarray) -> Any: ...
-    def no_stats(self) -> Any: ...
-    def update(self, total: Any) -> Self: ...
-    def bound(self, total: Any) -> dict[str, float]: ...
+    def tables(self, cols: np.ndarray) -> SomeTables: ...
+    def no_stats(self) -> SomeTotal: ...
+    def update(self, total: SomeTotal) -> Self: ...
+    def bound(self, total: SomeTotal) -> dict[str, float]: ...
     def on_host(self) -> Self: ...
+
+
+# What a likelihood must offer.
+
+# Where clusters and dimensions make at most this many sums, they stay in a core's cache while rows are added.
+FEW_SUMS = 1 << 17
+
+# A share of a row below this counts as none: it would not show in the sum of the row's shares, and costs D additions.
+LEAST_SHARE = {np.dtype(np.float32): 2.0**-30, np.dtype(np.float64): 2.0**-60}
+
+
+def most_of(value: np.ndarray, N: np.ndarray) -> float:
+    """The largest value of clusters that hold 99 of 100 rows, those with small values first."""
+    order = np.argsort(value)
+    n_rows = np.cumsum(np.maximum(N, 0.0)[order])
+    return float(value[order[min(np.searchsorted(n_rows, 0.99 * n_rows[-1]), len(order) - 1)]])
+
+
+Pieces = Sequence[tuple[np.ndarray, SomeSums]]  # ([new, K] how much new ones have of each of K clusters, their sums)
+
+
+class Assignment(NamedTuple):
+    """An L-sparse posterior over the clusters of each row, and what else `summarise` needs."""
+
+    cluster: np.ndarray  # [N, L] int32 ascending
+    r: np.ndarray  # [N, L]
+    entropy: np.ndarray  # [N]
+    likelihood: np.ndarray  # [N] log of the summed weights of the chosen clusters
+    x: np.ndarray = np.zeros((0, 0))  # [N, D] rows of numbers, in the frame of these tables if they have one
+    tables: SomeTables = None
+
+
+class Likelihood(Protocol):
+    """q(phi). The static half runs where a worker runs and sees tables only; the rest runs where the learner is.
+
+    S is the likelihood's own statistic, N the expected number of rows in each cluster.
+    """
+
+    rows: ClassVar[str]  # that it takes: "counts" of words, "vectors" or "directions"
+    objectives: ClassVar[tuple[str, ...]]  # the usual one first
+
+    @property
+    def objective(self) -> str: ...
+    @property
+    def total(self) -> SomeSums: ...
+
+    def tables(self, cols: np.ndarray) -> SomeTables: ...
+    def update(self, S: SomeSums, N: np.ndarray) -> Self: ...
+    def bound(self, S: SomeSums, N: np.ndarray) -> float: ...
+    def mean(self) -> np.ndarray: ...
+    def zeros(self, n_features: int, K: int) -> SomeSums: ...
+    def regrouped(self, pieces: Pieces, N: np.ndarray) -> Self: ...
+    def write(self, out: Writer, *, without: str = "") -> None: ...
+    def read_sums(self, file: CheckedReader, K: int) -> SomeSums:
+        """The statistic of a shard, which wrote itself."""
+
+    def n_parameters(self) -> int: ...
+    @classmethod
+    def read(cls, file: CheckedReader, **given: object) -> Self:
+        """What `write` wrote, of D columns (words: V), K clusters and an objective."""
+
+    @staticmethod
+    def assign(shard: SomeShard, tables: SomeTables, log_weights: np.ndarray, L: int) -> Assignment: ...
+    @staticmethod
+    def summarise(shard: SomeShard, assignment: Assignment, K: int) -> SomeSums: ...
+
+
+class ClusterSums(NamedTuple):
+    """What rows give to clusters, without their assignment."""
+
+    S: SomeSums  # the likelihood's own statistic
+    N: np.ndarray  # [K]
+    entropy: float  # summed over rows
+
+
+@runtime_checkable
+class ReadsOnce(Protocol):
+    """A likelihood that can make its statistics in one visit to the rows: `assign` and `summarise` in one."""
+
+    @staticmethod
+    def reads_once(tables: SomeTables) -> bool:
+        """Whether it can with these tables."""
+
+    @staticmethod
+    def visit(shard: SomeShard, tables: SomeTables, log_weights: np.ndarray, L: int) -> ClusterSums: ...
+
+
+@runtime_checkable
+class OnDevice(Protocol):
+    """A likelihood whose total is on a device."""
+
+    def on_host(self) -> Likelihood: ...
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """Statistics or a likelihood on a device."""
+
+    def for_file(self) -> SomeSums:
+        """As a file holds it: on the host, and exactly."""
+
+
+# What the weights of a mixture must offer.
+
+
+class Allocation(Protocol):
+    """q(pi). `update` and `bound` receive N, the expected number of rows in each cluster."""
+
+    @property
+    def objective(self) -> str: ...
+    @property
+    def prior(self) -> float: ...
+    @classmethod
+    def uniform(cls, prior: float, K: int, objective: str) -> Self: ...
+    def log_weights(self) -> np.ndarray: ...
+    def weights(self) -> np.ndarray: ...
+    def counts(self) -> np.ndarray: ...
+    def update(self, N: np.ndarray) -> Self: ...
+    def bound(self, N: np.ndarray) -> float: ...
+    def write(self, out: Writer, *, without: str = "") -> None: ...

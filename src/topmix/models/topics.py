@@ -2,27 +2,73 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from topmix.allocations.covariate_prior import CovariatePrior, Population
-from topmix.allocations.document_prior import DocumentPrior
-from topmix.allocations.label_prior import LabelPrior
-from topmix.allocations.own_priors import OwnPriors
-from topmix.allocations.stick_prior import StickPrior
-from topmix.data.shard import Shard
-from topmix.files.reader import CheckedReader
-from topmix.files.writer import Writer
-from topmix.likelihoods.topic_words import TopicWords, WordTables
-from topmix.models.document_options import DocumentOptions
-from topmix.stats import TopicStats, WordTotal
+from topmix import _core
+from topmix.base.fields import CheckedReader, Writer
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.shard import Shard, row_sums
+from topmix.models.categorical import spread_rows
+from topmix.models.document_prior import Population, Prior
+from topmix.models.statistics import PseudoCounts, TopicStats
+from topmix.models.topic_words import TopicWords, WordTables
+from topmix.models.words import WordTotal
 
-Prior = (
-    DocumentPrior | StickPrior | CovariatePrior | LabelPrior
-)  # how documents share the topics; kernels see its alpha
-LocalPrior = DocumentPrior | StickPrior | OwnPriors  # the same, of the documents of a shard
+# How a document is solved under the topics of a model.
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Tokens are drawn instead: each has one topic."""
+
+    concentration: float | None  # the sum of alpha; None: that of the prior
+    sweep: int  # with the seed, the key of its random numbers
+    seed: int
+
+
+@dataclass(frozen=True)
+class DocumentOptions:
+    """The options of the document solver, which travel with the tables of a model.
+
+    They are declared here. tools/options.py writes those that kernels know, numbers and yes or no, for C++ and CUDA.
+    """
+
+    n_active: int | None = None  # L, topics kept per word; None: all
+    eps: float = 0.0  # a topic with no more than this many tokens leaves the document
+    max_iter: int = 100  # iterations, at most
+    tol: float = 0.1  # tokens
+    mean_change: bool = False  # compare the mean change with tol, not the largest
+    select_often: bool = False  # choose the n_active best in early iterations too, not only at the end
+    exclude: bool = False  # leave a token out of the counts that judge it
+    restarts: int = 0  # smallest topics that a document is tried without
+    restart_iter: int = 3  # iterations before a restart is judged
+    own_discount: float = 0.0  # part of a document's own tokens that it does not see in the topics' counts
+    sampling: Sampling | None = None
+
+    def plain(self) -> DocumentOptions:
+        """For documents that are not of the fit."""
+        return replace(self, sampling=None)
+
+    def L(self, K: int) -> int:
+        return K if self.n_active is None else min(self.n_active, K)
+
+    def of_kernels(self) -> dict[str, float]:
+        """Those that kernels know, by name."""
+        return dict(zip(OF_KERNELS, _values(self), strict=True))
+
+    def native(self, posterior: str, K: int) -> _core.DocumentOptions:
+        return _core.DocumentOptions(posterior, self.L(K), *_values(self))
+
+
+OF_KERNELS = tuple(f.name for f in fields(DocumentOptions) if f.type in ("float", "int", "bool"))
+_values = attrgetter(*OF_KERNELS)  # faster than by name: a predictor asks for them with every text
 
 
 class TopicTables(NamedTuple):
@@ -34,7 +80,7 @@ class TopicTables(NamedTuple):
     document_options: DocumentOptions
     partner: np.ndarray | None  # [K] int32: the topic that each may be merged with, or -1
 
-    def prior_of(self, shard: Shard) -> LocalPrior:
+    def prior_of(self, shard: Shard) -> Prior:
         """The prior of these documents, or their own."""
         return self.prior.of(shard.design)
 
@@ -43,7 +89,7 @@ class TopicTables(NamedTuple):
 class TopicModel:
     prior: Prior
     words: TopicWords
-    document_options: DocumentOptions = DocumentOptions()  # noqa: RUF009  (immutable)
+    document_options: DocumentOptions = DocumentOptions()
     partner: np.ndarray | None = None  # pairs of topics whose merger the next pass is to weigh
 
     @property
@@ -63,6 +109,18 @@ class TopicModel:
         """What the model has of past statistics, for a stream to continue from. Borrows the counts of words."""
         return self.prior.past_stats(self.words.total)
 
+    def grown(self, V: int) -> TopicModel:
+        """A copy, for steps of a stream are made in place, with room for V words, its own and perhaps more."""
+        words = replace(self.words, total=copy.deepcopy(self.words.total))
+        if words.shape[0] == V:
+            return replace(self, words=words)
+        if words.eta.shape[0] > 1:
+            raise ValueError("new words need a topic_word_prior that is one number, or one per topic, not one per word")
+        words.total.grow(V)
+        extra = None if words.extra is None else words.extra.grown(V)
+        held = None if words.held is None else words.held.grown(V)
+        return replace(self, words=replace(words, extra=extra, held=held))
+
     def pseudo_counts(self) -> TopicStats:
         """The counts of the model as statistics to start from, for a learner to start from."""
         return self.prior.no_stats(self.words.total.pseudo or self.words.total)
@@ -81,11 +139,7 @@ class TopicModel:
         documents with covariates."""
         if not self.learns_priors:
             return None
-        prior = self.prior
-        if isinstance(prior, CovariatePrior):
-            prior = prior if population is None else prior.relearn(total, population)
-        elif prior.learned:
-            prior = prior.relearn(total, lengths)
+        prior = self.prior.relearn(total, lengths, population) if self.prior.learned else self.prior
         return replace(self, prior=prior, words=self.words.relearn() if self.words.learned else self.words)
 
     def bound(self, total: TopicStats) -> dict[str, float]:
@@ -104,19 +158,144 @@ class TopicModel:
 
     def write(self, out: Writer, *, with_total: bool = True) -> None:
         self.prior.write(out.at("prior"))
-        self.words.write(out.at("words"), with_total=with_total)
+        self.words.write(out.at("words"), without="" if with_total else "total")
 
     def read(self, file: CheckedReader, K: int, total: WordTotal | None = None) -> TopicModel:
         """A model of this kind with K topics, from a file. What a file does not say is as in this one."""
-        V = self.words.shape[0]
-        bounds_evidence = self.words.bounds_evidence
-        words = TopicWords.read(file.at("words"), V, K, total=total, bounds_evidence=bounds_evidence)
-        words = replace(words, smoothing=self.words.smoothing)
-        prior: Prior
-        if isinstance(self.prior, StickPrior):
-            prior = StickPrior.read(file.at("prior"), K)
-        elif isinstance(self.prior, CovariatePrior | LabelPrior):
-            prior = self.prior.read(file.at("prior"), K, words.posterior)
-        else:
-            prior = DocumentPrior.read(file.at("prior"), K, words.posterior)
-        return replace(self, prior=prior, words=words)
+        V, empty = self.words.shape[0], self.words
+        given = {"bounds_evidence": empty.bounds_evidence, "smoothing": empty.smoothing}
+        words = TopicWords.read(file.at("words"), V=V, K=K, **given, **({} if total is None else {"total": total}))
+        return replace(self, prior=self.prior.read_like(file.at("prior"), K, words.posterior), words=words)
+
+
+# Where topics start: pseudo-counts [V, K] that fade during the first pass. It matters more than anything after it.
+#
+# Topics made of single documents are too sharp: every learner stays in a poor optimum. Near-uniform ones collapse into
+# copies of each other. A little of one document in a lot of the corpus mean ("blended") works. Common words would then
+# have the same weight in all topics and keep it. So they are damped, and a few background topics, plain means of
+# documents, start with the mass that was taken away. A topic with fewer than 5% of the mean tokens after the first pass
+# starts again from another document, and sharper, because the other topics differ by then. docs/evidence.md has the
+# measurements.
+
+OWN = 0.1  # share of a blended topic that is its document's own
+COMMON = 0.006  # a word this frequent is damped by half, one ten times as frequent by a hundred
+TIMES_THE_MEAN = 3.0  # with few words each is frequent: so many times the mean frequency is then common
+BACKGROUND = 0.2  # background topics, as a share of K times the mass that damping takes away
+DOCUMENTS_PER_BACKGROUND = 50
+PSEUDO_TOKENS = 3000.0  # per topic, at the start; never more than its share of the corpus
+SMALL = 0.05  # of the mean topic: a smaller one starts again
+DOCUMENTS_PER_SEED = 20
+OWN_SEED = 0.5  # the same share for a topic with seed words
+OWN_AGAIN = 0.9  # the same share for a topic that starts again
+
+
+def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> PseudoCounts:
+    X = corpus.to_scipy()
+    mean, rows = _mean(X), _usable(X)
+    damping = _damping(mean)
+    n_background = min(K - 1, round(BACKGROUND * K * float(mean @ (1.0 - damping))))
+    size = min(PSEUDO_TOKENS, corpus.n_tokens / K)
+
+    background = [
+        rng.choice(rows, min(DOCUMENTS_PER_BACKGROUND, len(rows)), replace=False) for _ in range(n_background)
+    ]
+    chosen = rng.choice(rows, K - n_background, replace=len(rows) < K - n_background)
+    share, own = _blend(X[chosen], OWN, mean * damping, damping, size)
+    means = [sp.csr_array(size * _mean(X[np.sort(docs)])[None]) for docs in background]
+    return PseudoCounts.of(mean * damping, np.append(np.zeros(n_background), share), sp.vstack([*means, own], "csr"))
+
+
+def restarted(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> PseudoCounts | None:
+    """Pseudo-counts for topics that are small after the first pass, as large as the mean topic; None: none is small."""
+    K, small = len(sizes), np.flatnonzero(sizes < SMALL * sizes.mean())
+    if len(small) == 0 or corpus.n_tokens == 0:
+        return None
+    X = corpus.to_scipy()
+    lengths = row_sums(X.indptr, X.data)
+    mean = _mean(X)
+    damping = _damping(mean)
+    chosen = rng.choice(len(lengths), len(small), p=lengths / lengths.sum())
+    share = np.zeros(K)
+    share[small], part = _blend(X[chosen], OWN_AGAIN, mean * damping, damping, float(sizes.mean()))
+    where = sp.csr_array((np.ones(len(small)), (small, np.arange(len(small)))), (K, len(small)))
+    return PseudoCounts.of(mean * damping, share, where @ part)
+
+
+def at_seeds(corpus: Corpus, start: PseudoCounts, seeds: PseudoCounts) -> PseudoCounts:
+    """The same start, where seeded topics begin with documents that have many of their seed words.
+
+    With a start elsewhere a topic would have moved away before its prior is felt.
+    """
+    X, by_topic = corpus.to_scipy(), sp.csr_array(seeds.by_word().T)  # [D, V], [K, V]
+    seeded = np.flatnonzero(np.diff(by_topic.indptr))
+    mean = _mean(X)
+    damping = _damping(mean)
+    present = sp.csr_array((np.ones(X.nnz, np.float32), X.indices, X.indptr), X.shape)
+    begins = []
+    for k in seeded:
+        words = by_topic.indices[by_topic.indptr[k] : by_topic.indptr[k + 1]]
+        wanted = np.zeros(X.shape[1])
+        wanted[words] = 1.0 / np.sqrt(np.maximum(mean[words], 1e-300))  # rare words say more
+        best = np.argsort(-(present @ wanted), kind="stable")[:DOCUMENTS_PER_SEED]
+        begin = _mean(X[np.sort(best)])
+        begin[words] += 1.0 / len(words)
+        begins.append(sp.csr_array(begin[None]))
+    share, own = start.share.copy(), sp.csr_array(start.by_word().T)
+    size = float(start.totals[seeded].mean())
+    share[seeded], part = _blend(sp.vstack(begins, "csr"), OWN_SEED, mean * damping, damping, size)
+    others = sp.dia_array((np.where(np.isin(np.arange(len(share)), seeded), 0.0, 1.0)[None], [0]), own.shape[:1] * 2)
+    where = sp.csr_array((np.ones(len(seeded)), (seeded, np.arange(len(seeded)))), (len(share), len(seeded)))
+    return PseudoCounts.of(mean * damping, share, sp.csr_array(others @ own + where @ part))
+
+
+def documents(corpus: Corpus, K: int, rng: np.random.Generator) -> PseudoCounts:
+    """K documents far from each other, as Hughes & Sudderth (2016) start: k-means++ under the KL divergence."""
+    X = corpus.to_scipy()
+    mean = _mean(X)
+    rows = spread_rows(X, np.ones(X.shape[0]), K, mean, rng)
+    return PseudoCounts.of(mean, np.zeros(K), sp.csr_array(X[rows], dtype=np.float64))
+
+
+def random(corpus: Corpus, K: int, rng: np.random.Generator) -> np.ndarray:
+    """Near-uniform: Gamma(100, 1/100) for each word and topic, as scikit-learn and Hoffman et al. (2010) start."""
+    return np.ascontiguousarray(rng.gamma(100.0, 0.01, (K, corpus.n_words)).T)
+
+
+STARTS: dict[str, Callable[[Corpus, int, np.random.Generator], PseudoCounts | np.ndarray]] = {
+    "auto": blended,
+    "blended": blended,
+    "documents": documents,
+    "random": random,
+}
+
+RESTARTED = ("auto", "blended")  # starts whose small topics start again
+
+
+def _usable(X: sp.csr_array) -> np.ndarray:
+    rows = np.flatnonzero(np.diff(X.indptr))
+    return rows if len(rows) else np.arange(X.shape[0])
+
+
+def _mean(X: sp.csr_array) -> np.ndarray:
+    sums = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
+    return sums / max(sums.sum(), 1e-300)
+
+
+def _damping(mean: np.ndarray) -> np.ndarray:
+    common = max(COMMON, TIMES_THE_MEAN / len(mean))
+    return 1.0 / (1.0 + (mean / common) ** 2)
+
+
+def _blend(
+    chosen: sp.csr_array, own: float, common: np.ndarray, damping: np.ndarray, size: float
+) -> tuple[np.ndarray, sp.csr_array]:
+    """`own` of each chosen document, damped, and the rest of what is common to all, `size` tokens altogether.
+
+    Returns how much each has of the common [documents], and what it has of its own.
+    """
+    n_words = np.diff(chosen.indptr)
+    each = np.repeat(own / np.maximum(row_sums(chosen.indptr, chosen.data), 1e-300), n_words)
+    part = sp.csr_array((each * chosen.data * damping[chosen.indices], chosen.indices, chosen.indptr), chosen.shape)
+    sums = np.maximum((1.0 - own) * common.sum() + row_sums(part.indptr, part.data), 1e-300)
+    part.data *= np.repeat(size / sums, n_words)
+    return (1.0 - own) * size / sums, part

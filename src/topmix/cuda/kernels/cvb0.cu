@@ -1,4 +1,4 @@
-// CVB0 on one shard, as cpp/local/cvb0.hpp: every word keeps its gamma, and is left out of all three counts when it is
+// CVB0 on one shard, as cpp/steps/cvb0.hpp: every word keeps its gamma, and is left out of all three counts when it is
 // updated. What the words hold of an entry is what the last visit left in the memo.
 #include "tokens.hpp"
 

@@ -2,7 +2,7 @@
 //
 //     r_uk ~ P_k e_uk,   N_k = sum_u c_u r_uk,   P_k = N_k + alpha_k, or exp psi(N_k + alpha_k)    Eqs. (3.5)-(3.7)
 //
-// Steps have the names that they have in cpp/local/document.hpp and the files under it; an update of all words is
+// Steps have the names that they have in cpp/steps/document.hpp and the files under it; an update of all words is
 // reweigh there, and here weigh_words and weigh_topics, because lanes are first words and then topics.
 //
 // A team keeps the document's part of the table as [topics, words] with an odd pitch: the sum over topics (lanes are

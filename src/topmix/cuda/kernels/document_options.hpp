@@ -1,4 +1,4 @@
-// Made by tools/options.py from src/topmix/models/document_options.py; do not edit.
+// Made by tools/options.py from src/topmix/models/topics.py; do not edit.
 #pragma once
 
 // clang-format off

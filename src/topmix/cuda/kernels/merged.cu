@@ -1,4 +1,4 @@
-// What mergers of topics would take from the entropy, exactly: the CUDA twin of cpp/local/merged.hpp.
+// What mergers of topics would take from the entropy, exactly: the CUDA twin of cpp/steps/merged.hpp.
 #include "arguments.hpp"
 #include "math.hpp"
 #include "terms.hpp"

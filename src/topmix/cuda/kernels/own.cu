@@ -1,4 +1,4 @@
-// Priors of documents from covariates, and what documents say of them: cpp/local/own_priors.hpp.  Eqs. (3.30) to
+// Priors of documents from covariates, and what documents say of them: cpp/steps/own_priors.hpp.  Eqs. (3.30) to
 // (3.32).
 #include "arguments.hpp"
 #include "math.hpp"

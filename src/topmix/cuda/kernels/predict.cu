@@ -1,4 +1,4 @@
-// Document completion, as metrics/completion.py: the topics of a document from some of its words, and the log
+// Document completion, as results/completion.py: the topics of a document from some of its words, and the log
 // probability of the others. Doubles throughout: a block has a document, its table is read from global memory.
 #include "arguments.hpp"
 #include "math.hpp"

@@ -1,4 +1,4 @@
-// The sampling step of a shard, as cpp/local/sample.hpp: every token is drawn again, or for the first time given the
+// The sampling step of a shard, as cpp/steps/sample.hpp: every token is drawn again, or for the first time given the
 // proportions of its document, while the table of topics stands still. A warp has a document.
 //
 // Random numbers are a function of (seed, sweep, document, token), so the result repeats.

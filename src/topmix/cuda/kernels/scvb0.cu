@@ -1,4 +1,4 @@
-// SCVB0 on one shard, as cpp/local/scvb0.hpp: each token moves the online average N of its document; the last pass over
+// SCVB0 on one shard, as cpp/steps/scvb0.hpp: each token moves the online average N of its document; the last pass over
 // a document is what counts. The order of its words is the one that the processor draws.
 #include "random.hpp"
 #include "tokens.hpp"

@@ -1,4 +1,4 @@
-// In how many documents words occur together, as metrics/coherence.py: a row of bits for each word, one for each
+// In how many documents words occur together, as results/coherence.py: a row of bits for each word, one for each
 // document, and the bits that two rows share.
 #include "arguments.hpp"
 #include "team.hpp"

@@ -1,0 +1,1 @@
+"""What people touch: the command, the explorer, the report, the service, plots and exports. They use public names."""

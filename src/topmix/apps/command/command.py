@@ -1,0 +1,166 @@
+"""What the commands share: help on two levels, errors in one line, and output.
+
+`--help` shows the usual options, and `--help-all` shows every option. Results go to stdout, messages to stderr. The
+exit code is 0 (done), 1 (an error), 2 (wrong options) or 130 (Ctrl-C).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+import typer
+from typer.core import TyperCommand
+
+from topmix.apps.command.options import EVERY_OPTION, Groups, with_flags
+from topmix.base.atomic import check_can_write
+from topmix.base.checks import THEIRS
+from topmix.base.paths import is_remote, path_of
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+PARAMETER = r"\b([a-z]+(?:_[a-z]+)*)="
+OTHER_NAMES = {"text": "field"}  # of parameters of `fit` that the command has under the name that files have for them
+NO_FLAGS: Groups = {}
+NO_DEFAULTS: Mapping[str, str] = {}
+
+
+class Formatter(Protocol):
+    """Typer's, of which it has no public name."""
+
+    def section(self, name: str, /) -> AbstractContextManager[None]: ...
+    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, /) -> None: ...
+
+
+class Command(TyperCommand):
+    """Options stand under headings, as their `rich_help_panel` says, in plain text that can be read in a pipe."""
+
+    more_headings: ClassVar[frozenset[str]] = frozenset()  # shown by --help-all only
+
+    def format_options(self, ctx: typer.Context, formatter: Formatter) -> None:  # type: ignore[override]
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if (record := parameter.get_help_record(ctx)) is not None:
+                default = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                heading = vars(parameter).get("rich_help_panel") or default
+                sections.setdefault(heading, []).append(record)
+        for heading, records in sections.items():
+            if heading not in self.more_headings or ctx.meta.get(EVERY_OPTION):
+                with formatter.section(heading):
+                    formatter.write_dl(records, 28)
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter.__base__ as error:  # type: ignore[misc]
+            if "possibilities" in vars(error):  # there is no such option
+                error.possibilities = self._similar(error.option_name) or error.possibilities
+            raise
+
+    def _similar(self, wrong: str) -> list[str]:
+        """For --learner.size every option of learners, and for --decay those that end so, such as --learner.decay."""
+        options = [option for parameter in self.params for option in parameter.opts]
+        if (ours := THEIRS.get(wrong.lstrip("-").replace("-", "_"))) is not None:  # what another library calls it
+            return [option for p in self.params if p.name == ours for option in p.opts]
+        family, dot, _ = wrong.partition(".")
+        if dot:
+            return [option for option in options if option.startswith(family + dot)]
+        return [option for option in options if option.endswith("." + wrong.lstrip("-"))]
+
+
+def app_of(
+    function: Callable[..., None],
+    interrupted: str = "stopped by Ctrl-C before there was a result",
+    flags: Groups = NO_FLAGS,
+    usual: Collection[str] = (),
+    defaults: Mapping[str, str] = NO_DEFAULTS,
+) -> typer.Typer:
+    """An app with one command: see `with_flags`. Ctrl-C ends it with the message `interrupted`. `--help` shows the
+    groups of flags that are `usual`, and `--help-all` shows all of them."""
+    kind = type("Command", (Command,), {"more_headings": frozenset(flags) - frozenset(usual)})
+    app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
+
+    @wraps(with_options := with_flags(function, flags, defaults))
+    def run(**given: object) -> None:
+        with one_line_errors(interrupted):
+            with_options(**{n: path_of(value) if isinstance(value, Path) else value for n, value in given.items()})
+
+    app.command(cls=kind, context_settings={"help_option_names": ["-h", "--help"]})(run)
+    return app
+
+
+@contextmanager
+def one_line_errors(interrupted: str) -> Iterator[None]:
+    """Turns errors and warnings of the library into lines on stderr, without a traceback. Other errors are bugs, and
+    pass."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")  # the columns of a file are named
+            warnings.showwarning = lambda message, *_, **__: tell(f"warning: {message}")
+            yield
+    except KeyboardInterrupt:
+        tell(interrupted)
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        raise
+    except (MemoryError, OSError, ImportError, ValueError) as error:
+        if isinstance(error, MemoryError):
+            tell(f"not enough memory: {error}")
+        elif isinstance(error, OSError) and error.filename and error.strerror:
+            tell(f"{error.filename}: {error.strerror}")
+        else:
+            tell(str(error))
+        raise typer.Exit(1) from error
+
+
+def check_output(path: Path) -> None:
+    """Raises ValueError or OSError before the work begins if the file cannot be written."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; give the name of a file to write")
+    if not is_remote(path) and not path.absolute().parent.is_dir():
+        raise ValueError(f"{path}: the folder {path.absolute().parent} does not exist; make it first")
+    check_can_write(path)
+
+
+def tell(text: str) -> None:
+    """Prints a message for the person. Parameters that the library names in it become options."""
+    typer.echo(f"topmix: {as_options(text)}", err=True)
+
+
+def note(text: str) -> None:
+    """The same, but only on a terminal."""
+    if sys.stderr.isatty():
+        tell(text)
+
+
+def as_options(text: str) -> str:
+    """learner='batch' -> --learner batch, search=None -> --search none, and pattern= -> --pattern"""
+
+    def option(found: re.Match[str]) -> str:
+        return "--" + OTHER_NAMES.get(found[1], found[1]).replace("_", "-")
+
+    text = re.sub(PARAMETER + r"""(['"])([\w+.-]+)\2""", lambda found: f"{option(found)} {found[3]}", text)
+    text = re.sub(PARAMETER + r"None\b", lambda found: f"{option(found)} none", text)
+    return re.sub(PARAMETER + r"(?=[\s,;.)]|$)", option, text)
+
+
+def print_json(value: object) -> None:
+    typer.echo(json.dumps(finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def finite(value: object) -> object:
+    """JSON has no NaN and no infinity: they become null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {k: finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(v) for v in value]
+    return value

@@ -1,0 +1,173 @@
+"""What happens now: a fit that is watched, events for all browsers that listen, and the edits on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from topmix.apps.web import Refused
+from topmix.base.atomic import atomic_write, remove_unfinished
+from topmix.base.checks import positive_number
+from topmix.base.paths import file_version, open_whole
+from topmix.learn.history import PassView, Record
+from topmix.results.topics import Edit
+from topmix.selection.edits import checked
+from topmix.selection.views import Model
+
+FORMAT = "topmix-session"
+KEPT = 500  # events; a browser that is further behind asks for everything again
+WAIT = 0.1  # seconds between two looks
+HEARTBEAT = 15.0  # seconds; so that a broken connection is noticed
+PART = 4.0  # a snapshot may take one part in so many of the time: what is shown must not slow down the fit
+
+
+class Events:
+    """Server-sent events, in order, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: deque[tuple[int, str]] = deque(maxlen=KEPT)
+        self._last = 0
+        self._closed = False
+
+    def publish(self, kind: str, **facts: object) -> None:
+        text = json.dumps({"kind": kind, **facts}, allow_nan=False)
+        with self._lock:
+            self._last += 1
+            self._kept.append((self._last, f"id: {self._last}\ndata: {text}\n\n"))
+
+    def close(self) -> None:
+        """Ends all streams."""
+        self._closed = True
+
+    def stream(self) -> AsyncIterator[str]:
+        """Events from now on, also where nobody reads yet."""
+        return self._after(self._last)
+
+    async def _after(self, seen: int) -> AsyncIterator[str]:
+        waited = 0.0
+        yield ": hello\n\n"
+        while not self._closed:
+            with self._lock:
+                new = [(n, text) for n, text in self._kept if n > seen]
+            for n, text in new:
+                seen, waited = n, 0.0
+                yield text
+            if waited >= HEARTBEAT:
+                waited = 0.0
+                yield ": still here\n\n"
+            await asyncio.sleep(WAIT)
+            waited += WAIT
+
+
+class Watch:
+    """Pass it to an estimator as a callback. `show` gets a fitted copy now and then, `on_pass` the record of each pass.
+
+    Parameters
+    ----------
+    show, on_pass
+        Who shows it.
+    limit : float or None
+        Seconds of the fit, without pauses.
+    is_interrupted : callable
+        Says whether a pause must end, for instance because of Ctrl-C.
+    """
+
+    def __init__(
+        self,
+        show: Callable[[Model], None],
+        on_pass: Callable[[Record], None],
+        *,
+        limit: float | None = None,
+        is_interrupted: Callable[[], bool] = lambda: False,
+    ):
+        self._show, self._on_pass, self._is_interrupted = show, on_pass, is_interrupted
+        self.limit, self.reached = limit, False
+        self.paused, self.stopped = False, False
+        self._last = self._pauses = 0.0  # seconds: when the next pass began, and of all pauses
+        self._next_show = -math.inf
+
+    def __call__(self, record: Record, view: PassView) -> bool:
+        self._on_pass(record)
+        begin = time.perf_counter()
+        if begin >= self._next_show or self.paused:
+            self._show(view.fitted())
+            end = time.perf_counter()
+            self._next_show = end + PART * (end - begin)
+        if record.seconds < self._last:  # another start of the fit
+            self._last = self._pauses = 0.0
+        seconds, took = record.seconds - self._pauses, record.seconds - self._last
+        begin = time.perf_counter()
+        while self.paused and not self._is_interrupted():
+            time.sleep(WAIT)
+        waited = time.perf_counter() - begin
+        self._pauses, self._last = self._pauses + waited, record.seconds + waited
+        self.reached = self.limit is not None and seconds + took > self.limit
+        return self.stopped or self.reached
+
+    def pause(self) -> None:
+        self.paused = True
+
+    def resume(self) -> None:
+        self.paused = False
+
+    def stop(self) -> None:
+        """After the pass that is being made."""
+        self.stopped, self.paused = True, False
+
+    def set_limit(self, seconds: object) -> None:
+        """Of the whole fit; None for no limit."""
+        self.limit = None if seconds is None else positive_number(seconds, "max_time")
+
+
+class Journal:
+    """`edits` that were made, and `undone` ones that can be made again, in a small file beside the model,
+    MODEL.session, which is written after each edit. Without a model nothing is written.
+
+    A server that was killed reads it and makes the edits again: they give the same bits, so this is its last state.
+    """
+
+    def __init__(self, model: Path | None):
+        self.edits: list[Edit] = []
+        self.undone: list[Edit] = []
+        self.path = None if model is None else model.with_name(model.name + ".session")
+        if model is not None and self.path is not None:
+            self._base, self._seen = digest_of(model), file_version(self.path)
+            remove_unfinished(self.path)  # of an explorer that was killed
+            if self.path.exists():
+                self._read(self.path)
+
+    def move(self, edits: list[Edit], undone: list[Edit], *, write: bool = True) -> None:
+        """These are the edits from now on, once they are in the file."""
+        if write and self.path is not None:
+            if file_version(self.path) != self._seen:
+                raise Refused(f"another explorer has edited this model: {self.path.name} is not what it was")
+            text = {"format": FORMAT, "model": self._base, "edits": edits, "undone": undone}
+            with atomic_write(self.path) as file:
+                file.write(json.dumps(text, indent=1).encode())
+            self._seen = file_version(self.path)
+        self.edits, self.undone = list(edits), list(undone)
+
+    def _read(self, path: Path) -> None:
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if found["format"] != FORMAT:
+                raise ValueError("it is no session")
+            self.edits, self.undone = ([checked(edit) for edit in found[name]] for name in ("edits", "undone"))
+            base = found["model"]
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"{path}: not a session of the explorer ({error}); move it away to begin anew") from error
+        if base != self._base:
+            raise ValueError(f"{path}: holds edits of another model than the one beside it; move it away to begin anew")
+
+
+def digest_of(path: Path) -> str:
+    with open_whole(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]

@@ -1,0 +1,312 @@
+"""Plots of fitted models with matplotlib (`pip install 'topmix[plot]'`).
+
+Each function draws on `ax`, or on a new figure if `ax` is None, and returns the axes.
+
+    import topmix
+    ax = topmix.plot.topic_map(model)
+    ax.figure.savefig("map.png")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from colorsys import hls_to_rgb
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from topmix.apps import figure
+from topmix.apps.figure import BLUE, DASHED, GREY, Frame, Look, short
+from topmix.estimators.lda import LDA
+from topmix.results.names import RELEVANCE, relevant_ids, relevant_words
+from topmix.results.tables import tree_of
+from topmix.results.topic_map import map_hues, map_radii
+from topmix.selection.result import SweepResult
+from topmix.selection.views import is_topic_model, view_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.transforms import BboxBase
+
+MOST_LINES = 8  # in one plot
+SWEEP_LABELS = {
+    "score": "score, nats per token", "coherence": "coherence, NPMI", "stability": "stability",
+    "diversity": "diversity", "seconds": "seconds",
+}  # fmt: skip
+
+
+def convergence(
+    *models: BaseEstimator, ax: Axes | None = None, against: str = "seconds", labels: Sequence[str] | None = None
+) -> Axes:
+    """The objective after each pass of one or several models, against "seconds" or "pass"."""
+    if against not in ("seconds", "pass"):
+        raise ValueError(f"against={against!r}: pass 'seconds' or 'pass'")
+    is_own, ax = ax is None, figure.axes_of(ax)
+    for n, model in enumerate(models):
+        x = [record.seconds if against == "seconds" else record.n_pass for record in model.history_]
+        label = labels[n] if labels else type(model).__name__
+        ax.plot(x, [record.objective for record in model.history_], marker=".", color=figure.colour_of(n), label=label)
+    if len(models) > 1:
+        figure.legend(ax, is_own=is_own)
+    return figure.finish(ax, xlabel="seconds" if against == "seconds" else "passes", ylabel="objective")
+
+
+def topic_sizes(model: BaseEstimator, ax: Axes | None = None) -> Axes:
+    """The share of each topic or cluster, largest first. The dashed line is the share if all were equal."""
+    ax = figure.axes_of(ax)
+    share = np.sort(view_of(model).share if is_topic_model(model) else np.asarray(model.weights_))[::-1]
+    ax.bar(np.arange(1, len(share) + 1), share, width=1.0 if len(share) > 60 else 0.8, color=BLUE)
+    ax.axhline(1 / len(share), **DASHED)
+    ax.locator_params(axis="x", integer=True)
+    return figure.finish(ax, xlabel="topics, by size", ylabel="share")
+
+
+def top_words(
+    model: BaseEstimator, topic: int, ax: Axes | None = None, *, n: int = 15, relevance: float = RELEVANCE
+) -> Axes:
+    """Probabilities of the best words of a topic. The light part of a bar is the probability in the whole corpus."""
+    ax, view = figure.axes_of(ax), view_of(model)
+    if not 0 <= topic < view.n_topics:
+        raise ValueError(f"topic={topic}: pass a number from 0 to {view.n_topics - 1}")
+    best = np.array(relevant_ids(view, n, relevance)[topic] or view.top(n)[topic], np.intp)
+    y = np.arange(len(best))
+    ax.barh(y, view.topic_word[topic, best], color=BLUE, height=0.75)
+    ax.barh(y, view.frequency[best], color="white", alpha=0.55, height=0.75)
+    ax.set_title(f"topic {topic}, {view.share[topic]:.1%}", fontsize="medium")
+    return figure.finish(ax, rows=view.words_of(best), xlabel="probability")
+
+
+def topic_map(model: BaseEstimator, ax: Axes | None = None, *, n_labels: int = 30) -> Axes:
+    """Topics as circles in the plane: near each other if they use the same words, with areas by their share.
+
+    Positions and colours are those of the report and of the explorer. The largest n_labels topics show their number and
+    two most relevant words, where no larger one has its label.
+    """
+    from matplotlib.collections import EllipseCollection
+
+    ax, view = figure.axes_of(ax), view_of(model)
+    X, radius = view.places, map_radii(view.share)
+    colours = [hls_to_rgb(hue / 360, 0.56, 0.48) for hue in map_hues(X).tolist()]
+    where: Look = {"units": "xy", "offsets": X, "offset_transform": ax.transData}
+    circles = EllipseCollection(2 * radius, 2 * radius, np.zeros(len(X)), **where)
+    circles.set(facecolors=colours, alpha=0.72, linewidths=0)
+    ax.add_collection(circles)
+    low, high = (X - radius[:, None]).min(axis=0), (X + radius[:, None]).max(axis=0)
+    (left, bottom), (right, top) = low - 0.04 * (high - low), high + 0.04 * (high - low)
+    ax.set(aspect="equal", xlim=(left, right), ylim=(bottom, top))
+    ax.apply_aspect()  # now, because texts are measured on the figure as it will be
+    # Readable on any circle, light or dark.
+    behind: Look = {"facecolor": ax.get_facecolor(), "alpha": 0.6, "pad": 0.6, "linewidth": 0}
+    text: Look = {"ha": "center", "va": "center", "fontsize": "x-small", "bbox": behind}
+    words = relevant_words(view, 2)
+    taken: list[BboxBase] = []
+    for k in view.by_size()[:n_labels].tolist():
+        label = ax.annotate(f"{k} {' '.join(words[k])}", X[k], **text)
+        place = label.get_window_extent()
+        if any(place.overlaps(other) for other in taken):  # a larger topic has its label there
+            label.remove()
+        else:
+            taken.append(place)
+    ax.set_axis_off()
+    return ax
+
+
+def topic_tree(model: BaseEstimator, ax: Axes | None = None) -> Axes:
+    """The hierarchy of the topics, as `topic_tree` of the model has it: where two branches meet is their distance.
+
+    Each line at the right is a topic with its number and name. Empty topics are left out.
+    """
+    from scipy.cluster.hierarchy import dendrogram
+
+    tree, names = tree_of(view_of(model)), model.topic_names_
+    if len(tree.leaves) < 2:
+        raise ValueError(f"a tree needs two topics that are not empty, and the model has {len(tree.leaves)}")
+    ax = figure.axes_of(ax, (7.5, 0.8 + 0.21 * len(tree.leaves)))
+    labels = [short(f"{k}  {names[k]}") for k in tree.leaves]
+    look: Look = {"orientation": "left", "color_threshold": 0, "above_threshold_color": BLUE}
+    dendrogram(tree.linkage, labels=labels, ax=ax, **look)
+    ax.invert_yaxis()  # the first topic of the order is at the top
+    ax.tick_params(axis="y", labelsize="small")
+    ax.spines["left"].set_visible(False)
+    return figure.finish(ax, xlabel="Hellinger distance")
+
+
+def topics_over_time(table: Frame, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 6) -> Axes:
+    """Shares of topics in each period, with their intervals, from the table that `topics_over_time` of a model gives.
+
+    `topics` are those to draw; None draws the n topics with the largest shares. More than eight have a small plot each,
+    unless `ax` is given; the first of them is returned.
+    """
+    periods, names, values = figure.prevalence(table, "period", topics, n)
+    days, is_many = np.unique(np.asarray(periods).astype("datetime64[D]")), ax is None and len(names) > MOST_LINES
+    panels = figure.small_axes(len(names), 1.5) if is_many else [figure.axes_of(ax)] * len(names)
+    for i, (panel, name, (share, low, high)) in enumerate(zip(panels, names, values)):
+        look = figure.series(i, name)
+        if is_many:
+            look |= {"marker": ".", "color": BLUE}
+            panel.set_title(short(name), fontsize="x-small")
+            panel.tick_params(labelsize="x-small")
+        panel.plot(days, share, **look)
+        panel.fill_between(days, low, high, color=look["color"], alpha=0.15, linewidth=0)
+        panel.tick_params(axis="x", rotation=30)
+        figure.finish(panel, ylim=(0.0, 1.05 * np.nanmax(values[:, 2])))
+    panels[0].set_ylabel("share")
+    if not is_many:
+        figure.legend(panels[0], is_own=ax is None)
+    return panels[0]
+
+
+def topics_by(table: Frame, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 10) -> Axes:
+    """Shares of topics in each group, with their intervals, from the table that `topics_by` of a model gives.
+
+    `topics` are those to draw; None draws the n topics with the largest shares. Each topic is a line with one dot per
+    group. Where there are more than 20 groups, each topic has a small plot with a line per group instead, unless `ax`
+    is given; the first of them is returned.
+    """
+    groups, names, values = figure.prevalence(table, "group", topics, n)
+    G, T = len(groups), len(names)
+    if ax is None and len(figure.PALETTE) < G:
+        return _topics_in_groups(groups, names, values)
+    is_own, ax = ax is None, figure.axes_of(ax, (6.4, 1.2 + T * max(0.4, 0.09 * G)))
+    for g, group in enumerate(groups):
+        look = figure.series(g, group)
+        y = np.arange(T) + 0.7 * ((g + 0.5) / G - 0.5)  # groups beside each other
+        figure.intervals(ax, y, values[:, :, g].T, fmt=look.pop("marker"), **look)
+    figure.legend(ax, is_own=is_own)
+    return figure.finish(ax, rows=[short(name) for name in names], xlim=(0.0, None), xlabel="share")
+
+
+def _topics_in_groups(groups: list[str], names: list[str], values: figure.Floats) -> Axes:
+    """A small plot per topic, with a line per group."""
+    G = len(groups)
+    panels = figure.small_axes(len(names), 0.6 + 0.13 * G, sharey=True)
+    for panel, name, of_topic in zip(panels, names, values):
+        figure.intervals(panel, np.arange(G), of_topic, markersize=3)
+        panel.set_title(short(name, 22), fontsize="x-small")
+        panel.set_yticks(np.arange(G), [short(group, 24) for group in groups])
+        panel.tick_params(labelsize="x-small")
+        figure.finish(panel, xlim=(0.0, 1.05 * np.nanmax(values[:, 2])))
+    panels[0].set_ylim(G - 0.4, -0.6)  # of all, which share it
+    panels[0].figure.supxlabel("share", fontsize="small")
+    return panels[0]
+
+
+def effects(
+    table: Frame, term: str | None = None, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 20
+) -> Axes:
+    """Effects of one term on topics, with their intervals, from the table that `effects` of a model gives.
+
+    `term` is a value of its column `term`; None is the first after the intercept. `topics` are those to draw; None
+    draws the n topics that depend on it most, by their distance from zero in standard errors.
+    """
+    column = figure.table_columns(table, ("topic", "name", "term", "estimate", "low", "high"), "effects()")
+    terms = list(dict.fromkeys(column["term"].tolist()))
+    term = terms[min(1, len(terms) - 1)] if term is None else term
+    if term not in terms:
+        raise ValueError(f"{term!r} is not a term of the table; it has {', '.join(map(repr, terms))}")
+    of_term = {name: values[column["term"] == term] for name, values in column.items()}
+    values = np.stack([of_term[name].astype(float) for name in ("estimate", "low", "high")])
+    known, (estimate, low, high) = of_term["topic"].tolist(), values
+    rows = figure.chosen_rows(topics, known, np.abs(estimate) / np.where(high > low, high - low, 1.0), n)
+    rows = rows[np.argsort(-estimate[rows], kind="stable")]
+    ax = figure.axes_of(ax, (6.4, 1.2 + 0.28 * len(rows)))
+    figure.intervals(ax, np.arange(len(rows)), values[:, rows])
+    ax.axvline(0.0, **DASHED)
+    return figure.finish(ax, rows=[f"{known[i]}  {of_term['name'][i]}" for i in rows], xlabel=f"effect of {term}")
+
+
+def words_by(
+    model: LDA, topic: int, ax: Axes | None = None, *, words: Sequence[str] | None = None, n: int = MOST_LINES
+) -> Axes:
+    """How probable words of a topic are in each of its versions, of a model with `OverTime` or `ByGroup`.
+
+    `words` are those to draw; None draws the n words that differ most between versions.
+    """
+    names = model.versions_
+    chosen = list(np.asarray(model.changed_words(topic, n_words=n)["word"])) if words is None else list(words)
+    place = {word: v for v, word in enumerate(view_of(model).words)}
+    if unknown := [word for word in chosen if word not in place]:
+        raise ValueError(f"the model has no word {unknown[0]!r}")
+    weight = np.array([model.topic_word_of(name)[topic] for name in names])
+    is_own, ax = ax is None, figure.axes_of(ax)
+    for i, word in enumerate(chosen):
+        ax.plot(names, weight[:, place[word]], **figure.series(i, word))
+    if len(names) > 4:
+        ax.tick_params(axis="x", labelrotation=60)
+    figure.legend(ax, is_own=is_own)
+    return figure.finish(ax, ylabel="share of the topic", ylim=(0.0, None), title=short(model.topic_names_[topic]))
+
+
+def ellipses(
+    model: BaseEstimator, X: ArrayLike | None = None, ax: Axes | None = None, *, features: tuple[int, int] = (0, 1),
+    n_std: float = 2.0,
+) -> Axes:  # fmt: skip
+    """The clusters of a Gaussian mixture in two of its features, as ellipses at n_std standard deviations.
+
+    Clusters with more weight have thicker lines. The rows X, if given, are drawn as points below the ellipses.
+    """
+    from matplotlib.patches import Ellipse
+
+    ax = figure.axes_of(ax)
+    means, covariances = np.asarray(model.means_)[:, features], _covariances(model)[:, features][:, :, features]
+    if X is not None:
+        rows = np.asarray(X)
+        ax.scatter(rows[:, features[0]], rows[:, features[1]], s=3, color=GREY, alpha=0.4, linewidths=0)
+    weights = np.asarray(model.weights_) / np.max(model.weights_)
+    for k, (mean, covariance) in enumerate(zip(means, covariances)):
+        values, vectors = np.linalg.eigh(covariance)
+        width, height = 2 * n_std * np.sqrt(np.maximum(values[::-1], 0))
+        look: Look = {"fill": False, "edgecolor": figure.colour_of(k), "linewidth": 0.6 + 1.6 * weights[k]}
+        angle = np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1]))
+        ax.add_patch(Ellipse(mean, width, height, angle=angle, **look))
+        ax.plot(*mean, marker="+", color=figure.colour_of(k))
+    ax.autoscale_view()
+    names = getattr(model, "feature_names_in_", None)
+    x, y = (f"feature {v}" if names is None else str(names[v]) for v in features)
+    return figure.finish(ax, xlabel=x, ylabel=y)
+
+
+def sweep(result: SweepResult, measure: str | None = None, ax: Axes | None = None) -> Axes:
+    """A measure of a `SweepResult` against the number of topics: means over seeds, with their standard deviations.
+    None draws score, coherence, stability and diversity in one figure, or the score on `ax`.
+
+    Grey dots are single fits. The upright line is the recommended size, and the dashed line how low a score is as good
+    as the best.
+    """
+    if measure is None and ax is None:
+        axes = figure.grid(2, 2, figsize=(8.5, 6)).ravel()
+        for each, name in zip(axes, SWEEP_LABELS):
+            sweep(result, name, ax=each)
+        return axes[0]
+    measure = measure or "score"
+    if measure not in SWEEP_LABELS:
+        raise ValueError(f"measure={measure!r} is not one of {', '.join(map(repr, SWEEP_LABELS))}")
+    ax = figure.axes_of(ax)
+    K = [size.n_components for size in result.sizes]
+    mean = np.array([size.mean(measure) for size in result.sizes])
+    spread = np.nan_to_num([size.spread(measure) for size in result.sizes])
+    fits = [(fit.n_components, fit.value(measure)) for fit in result.fits]
+    ax.plot(*zip(*fits), ".", color=GREY, markersize=5, alpha=0.7, zorder=3)
+    ax.errorbar(K, mean, yerr=spread, color=BLUE, marker="o", markersize=5, linewidth=1.5)
+    if measure == "score" and np.isfinite(mean).any():
+        ax.axhline(np.nanmax(mean[np.isfinite(mean)]) - result.allowed, **DASHED)
+    if result.recommended is not None:
+        ax.axvline(result.recommended, color=BLUE, linewidth=1, alpha=0.5)
+    ax.set_xscale("log")
+    ax.set_xticks(K, [str(k) for k in K])
+    ax.minorticks_off()
+    return figure.finish(ax, xlabel="topics", ylabel=SWEEP_LABELS[measure])
+
+
+def _covariances(model: BaseEstimator) -> np.ndarray:
+    """[K, D, D] covariances for all covariance types."""
+    C = np.asarray(model.covariances_)
+    K, D = np.asarray(model.means_).shape
+    kind = model.covariance_type
+    if kind == "tied":
+        return np.broadcast_to(C, (K, D, D))
+    if kind == "diag":
+        return C[:, :, None] * np.eye(D)
+    return C[:, None, None] * np.eye(D) if kind == "spherical" else C

@@ -1,0 +1,176 @@
+"""Components: the settings of one algorithm in one object.
+
+A component is a frozen dataclass. It checks itself when it is made, compares by value, prints what differs from its
+defaults, survives scikit-learn's `clone`, and goes to files by its name. The object that a user passes is the object
+that runs; a string is short for the object with its defaults.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+Json: TypeAlias = dict[str, Any]  # a table of values by name, as JSON has it
+
+
+@dataclass(frozen=True, repr=False)
+class Component:
+    """Base of all components. Subclasses with settings are frozen dataclasses with `repr=False`."""
+
+    def __post_init__(self) -> None:
+        for name, value in all_as_declared(self.settings(), declared_types(cast(Any, type(self)))).items():
+            object.__setattr__(self, name, value)  # 2.0 is 2: equal components are equal to the letter, in files too
+        self.check()
+
+    def check(self) -> None:
+        """Raises ValueError for settings that make no sense."""
+
+    def settings(self) -> Json:
+        """Every field by name."""
+        return {f.name: vars(self)[f.name] for f in fields(self)}
+
+    def __repr__(self) -> str:
+        defaults = {f.name: f.default for f in fields(self)}
+        changed = [f"{name}={value!r}" for name, value in self.settings().items() if value != defaults[name]]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def to_dict(self) -> Json:
+        """The component as JSON holds it: its name and every field."""
+        return {"component": type(self).__name__, **self.settings()}
+
+
+C = TypeVar("C", bound=Component)
+Family = Mapping[str, type[C]]  # short names -> classes
+
+
+def resolved(given: object, family: Family[C], parameter: str) -> C:
+    """The component that a user's setting stands for: the object itself, or the one that the string names.
+
+    An object of the user's own class will do, where that class extends the base of the family, for instance Engine.
+    """
+    if isinstance(given, str):
+        if given not in family:
+            raise ValueError(f"{parameter}={given!r} is not one of {', '.join(map(repr, family))}")
+        return family[given]()
+    if isinstance(given, _base(family)):
+        return given
+    names = ", ".join(f"{kind.__name__}(...)" for kind in dict.fromkeys(family.values()))
+    raise ValueError(f"{parameter} must be one of {', '.join(map(repr, family))}, or one of {names}; got {given!r}")
+
+
+def _base(family: Family[C]) -> type[C]:
+    """What all classes of a family extend: the class right below Component."""
+    ancestors = next(iter(family.values())).__mro__
+    return ancestors[ancestors.index(Component) - 1]
+
+
+def with_settings(component: C, changes: Mapping[str, object], parameter: str) -> C:
+    """The component with some fields changed; an unknown field is a ValueError."""
+    known = component.settings()
+    for name in changes:
+        if name not in known:
+            raise ValueError(
+                f"{parameter} is {type(component).__name__}, which has no setting {name!r}: "
+                f"it has {', '.join(known) or 'none'}"
+            )
+    return replace(component, **changes)
+
+
+def from_dict(values: Mapping[str, object], family: Family[C], parameter: str) -> C:
+    """What `to_dict` gave. Raises ValueError for anything else."""
+    kinds = {kind.__name__: kind for kind in family.values()}
+    name = values.get("component")
+    if not isinstance(name, str) or name not in kinds:
+        raise ValueError(f"{parameter} cannot be {str(name)[:60]!r}")
+    kind = kinds[name]
+    known = {f.name for f in fields(kind)}
+    unknown = set(values) - known - {"component"}
+    if unknown:
+        raise ValueError(f"{parameter}: {name} has no setting {sorted(unknown)[0][:60]!r}")
+    return kind(**{k: v for k, v in values.items() if k != "component"})
+
+
+# Parameters in the types that their signature declares.
+#
+# People pass NumPy's numbers, arrays without dimensions, 2.0 where a whole number is meant and 1 where any number is.
+# Everything below the door sees Python's own int, float, bool and str, and so do files.
+
+LARGEST_WHOLE = 2**63 - 1  # of whole numbers: what 64 bits hold
+NAMES: dict[object, str] = {
+    int: "an integer",
+    float: "a number",
+    bool: "True or False",
+    str: "a string",
+    NoneType: "None",
+}
+
+
+@cache
+def declared_types(owner: type | Callable[..., object]) -> Json:
+    """Types by name: of the fields of a dataclass, or of the arguments of a function."""
+    try:
+        return typing.get_type_hints(owner)
+    except NameError:  # a class of the user's, whose names are not to be found
+        return {}
+
+
+def plain(value: object) -> object:
+    """NumPy's scalars, and arrays without dimensions, as Python has them."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, np.floating):
+        return float(value)  # `item` of a long double is a long double
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def as_declared(value: object, hint: object) -> object:
+    """The value in the declared type, if it can be had without a change of what it says; else as it is."""
+    value, kinds = plain(value), _kinds(hint)
+    if hint in (Any, object) or isinstance(value, bool) or type(value) in kinds:
+        return value
+    if isinstance(value, float) and int in kinds and value.is_integer():
+        return int(value)
+    if isinstance(value, int) and float in kinds:
+        return float(value) if abs(value) < 1e300 else value
+    if isinstance(value, int) and bool in kinds and value in (0, 1):
+        return bool(value)
+    return value
+
+
+def fits(value: object, hint: object) -> bool:
+    """Whether a value is of the declared type. An integer passes for a float, true and false for either, and 0 and 1
+    for true and false."""
+    kinds = _kinds(hint)
+    if isinstance(value, float):
+        return float in kinds
+    if isinstance(value, bool | int):
+        is_flag = bool in kinds and value in (0, 1)
+        return float in kinds or is_flag or (int in kinds and abs(value) <= LARGEST_WHOLE)
+    return (NoneType if value is None else type(value)) in kinds
+
+
+def all_as_declared(parameters: Mapping[str, object], hints: Mapping[str, object]) -> dict[str, object]:
+    """Parameters in their declared types. One that is of another type is a ValueError.
+
+    Parameters that may be objects, and those that may be anything, are left to whoever uses them.
+    """
+    found = {}
+    for name, given in parameters.items():
+        hint = hints.get(name, Any)
+        value = found[name] = as_declared(given, hint)
+        if all(kind in NAMES for kind in _kinds(hint)) and not fits(value, hint):
+            wanted = " or ".join(NAMES[kind] for kind in sorted(_kinds(hint), key=lambda kind: kind is not NoneType))
+            raise ValueError(f"{name} must be {wanted}, got {given!r}")
+    return found
+
+
+def _kinds(hint: object) -> tuple[object, ...]:
+    """The types of a union; a type alone."""
+    is_union = typing.get_origin(hint) in (typing.Union, UnionType)
+    return typing.get_args(hint) if is_union else (hint,)

@@ -1,0 +1,321 @@
+"""Reading an untrusted file: each part is there and is what was asked for, or ModelFileError is raised."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import mmap
+import zlib
+from collections.abc import Callable, Mapping
+from itertools import accumulate
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from topmix._version import __version__
+from topmix.base.atomic import atomic_write
+from topmix.base.checks import LARGEST, CorpusError
+from topmix.base.component import Json
+from topmix.base.layout import DTYPES, encode_header, map_array, metadata_crc, parse_json, plan, read_array, read_header
+
+MAX_FEATURES = 2**31 - 1
+DEEPEST = 8  # dots in the name of an array
+
+
+class ModelFileError(ValueError):
+    """A file that is not a model, is damaged, or was written by a newer topmix; or a model that no file can hold."""
+
+
+class CheckedReader:
+    """The arrays and values of a file, under dotted names such as "words.eta".
+
+    An array is read when it is taken, after its type and shape were compared with what is wanted. `at("words")` is the
+    same file seen from inside "words.": what `Writer.at` wrote there reads itself without knowing where it is.
+    """
+
+    def __init__(
+        self,
+        arrays: dict[str, tuple[str, tuple[int, ...]]],  # name -> (dtype as safetensors spells it, shape)
+        read: Callable[[str], np.ndarray],
+        about: dict[str, object],
+    ):
+        self.arrays, self.read, self.about, self.prefix = arrays, read, about, ""
+        self.left = set(arrays)  # not taken yet
+        self.parts = {part for name in arrays for part in accumulate(name.split(".", DEEPEST)[:-1], "{}.{}".format)}
+        self.n_features = _integer(about.get("n_features"), "n_features", 1, MAX_FEATURES)
+
+    @classmethod
+    def of_values(cls, values: Mapping[str, object]) -> CheckedReader:
+        """What a Writer without arrays had."""
+        return cls({}, lambda name: np.zeros(0), {"n_features": 1, "extra": dict(values)})
+
+    def at(self, name: str) -> CheckedReader:
+        inner = copy.copy(self)
+        inner.prefix = f"{self.prefix}{name}."
+        return inner
+
+    def inside(self, name: str) -> CheckedReader:
+        """A table among the values, read as if it were at the top of the file."""
+        value, inner = self._extra(name), copy.copy(self)
+        inner.about = _expect(value, isinstance(value, dict), self.prefix + name, "a table")
+        inner.n_features = _integer(inner.about.get("n_features"), f"{self.prefix}{name}.n_features", 1, MAX_FEATURES)
+        return inner
+
+    def has(self, name: str) -> bool:
+        """Whether there is an array of this name that was not taken yet, or a value whose fields are arrays."""
+        return self.prefix + name in self.left or self.prefix + name in self.parts
+
+    def array(
+        self,
+        name: str,
+        *shape: int | set[int] | None,
+        dtype: str = "F64",
+        low: float = -LARGEST,
+        high: float = LARGEST,
+    ) -> np.ndarray:
+        """Numbers of this type (as safetensors spells it) and shape, where a set means any of its sizes and None any
+        at all. None of them is infinite or NaN."""
+        name = self.prefix + name
+        if name not in self.left:
+            raise ModelFileError(f"has no array {name!r}")
+        found, sizes = self.arrays[name]
+        choices = [{n} if isinstance(n, int) else n for n in shape]
+        if found != dtype or len(sizes) != len(shape) or any(c and n not in c for n, c in zip(sizes, choices)):
+            wanted = " x ".join(" or ".join(map(str, sorted(c))) if c else "any length" for c in choices)
+            raise ModelFileError(f"array {name!r} is {found} of {sizes}, expected {dtype} of {wanted}")
+        return self._take(name, low, high)
+
+    def any_array(self, name: str) -> np.ndarray:
+        """Finite doubles or whole numbers, of one to three dimensions."""
+        name = self.prefix + name
+        dtype, shape = self.arrays[name]
+        if dtype not in ("F64", "I64") or len(shape) not in (1, 2, 3) or 0 in shape:
+            raise ModelFileError(f"array {name!r} is {dtype} of {shape}, expected F64 or I64 of 1 to 3 dimensions")
+        return self._take(name, -LARGEST, LARGEST)
+
+    # Values of "extra", which `Writer` has.
+
+    def _extra(self, name: str) -> object:
+        name, extra = self.prefix + name, self.about.get("extra")
+        if not isinstance(extra, dict) or name not in extra:
+            raise ModelFileError(f"does not say {name!r}")
+        return extra[name]
+
+    def number(self, name: str, low: float = -LARGEST, high: float = LARGEST) -> float:
+        value = self._extra(name)
+        fits = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+        return float(_expect(value, fits, self.prefix + name, f"a number from {low:g} to {high:g}"))
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        return _integer(self._extra(name), self.prefix + name, low, high)
+
+    def flag(self, name: str) -> bool:
+        value = self._extra(name)
+        return bool(_expect(value, isinstance(value, bool), self.prefix + name, "true or false"))
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        value = self._extra(name)
+        return str(_expect(value, value in choices, self.prefix + name, f"one of {', '.join(choices)}"))
+
+    def listed(self, name: str) -> list[Any]:
+        """A list of whatever JSON has, for the caller to look at."""
+        value = self._extra(name)
+        return list(_expect(value, isinstance(value, list), self.prefix + name, "a list"))
+
+    # Values at the top of the file.
+
+    def count(self, name: str) -> int:
+        return _integer(self.about.get(name), name, 0, MAX_FEATURES)
+
+    def text(self, name: str) -> str:
+        value = self.about.get(name)
+        return str(_expect(value, isinstance(value, str), name, "a string"))
+
+    def items(self, name: str) -> list[Json]:
+        value = self.about.get(name)
+        fits = isinstance(value, list) and all(isinstance(item, dict) for item in value)
+        return list(_expect(value, fits, name, "a list of tables"))
+
+    def table(self, name: str, missing: str | None = "refused") -> Json | None:
+        value = self.about.get(name)
+        if value is None and missing is None:
+            return None
+        return dict(_expect(value, isinstance(value, dict), name, "a table"))
+
+    def strings(self, name: str, length: int) -> list[str] | None:
+        value = self.about.get(name)
+        if value is None:
+            return None
+        fits = isinstance(value, list) and len(value) == length and all(isinstance(s, str) for s in value)
+        return list(_expect(value, fits, name, f"a list of {length} strings"))
+
+    def _take(self, name: str, low: float, high: float) -> np.ndarray:
+        self.left.discard(name)
+        array = self.read(name)
+        if array.size and not (float(array.min()) >= low and float(array.max()) <= high):  # not true of NaN either
+            raise ModelFileError(f"array {name!r} has entries that are not numbers from {low:g} to {high:g}")
+        return array
+
+
+def _expect(value: object, fits: bool, name: str, wanted: str) -> Any:
+    if not fits:
+        raise ModelFileError(f"{name!r} is {str(value)[:60]!r}, expected {wanted}")
+    return value
+
+
+def _integer(value: object, name: str, low: int, high: int) -> int:
+    fits = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+    return int(_expect(value, fits, name, f"an integer from {low} to {high}"))
+
+
+# One file for arrays and the JSON that describes them: safetensors, with everything else in its metadata.
+#
+#     format "topmix-model" or "topmix-checkpoint", format_version, library_version,
+#     model (JSON: what the arrays are, with the values of `Writer` under "extra"),
+#     crc32 (JSON: array -> checksum), metadata_crc32 (of all the others)
+#
+# A file is data and nothing else. Whatever does not fit raises ModelFileError, and memory is bounded by the file's
+# size.
+
+MODEL, CHECKPOINT = "topmix-model", "topmix-checkpoint"
+FORMAT_VERSION = 1
+BLOCK = 1 << 23  # bytes written at a time
+
+
+def write_file(
+    path: Path,
+    kind: str,
+    arrays: dict[str, np.ndarray],
+    about: Mapping[str, object],
+    read_back: Callable[[IO[bytes]], None] | None = None,
+) -> None:
+    """Arrays, and a table that JSON can hold. Atomic: the file is the old one or this one.
+
+    `read_back` is given the file when it is complete, before it takes its name: an error leaves the old one.
+    """
+    stored = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
+    arrays = {name: np.ascontiguousarray(a, a.dtype.newbyteorder("<")) for name, a in arrays.items()}
+    arrays = dict(sorted(arrays.items(), key=lambda item: -item[1].itemsize))  # stable; keeps every array aligned
+    metadata = {
+        "format": kind,
+        "format_version": str(FORMAT_VERSION),
+        "library_version": __version__,
+        "model": json.dumps(_plain(about), ensure_ascii=False, allow_nan=False, separators=(",", ":")),
+        "crc32": json.dumps({name: f"{zlib.crc32(a.data):08x}" for name, a in arrays.items()}),
+    }
+    try:
+        header = encode_header(
+            plan({name: (stored[a.dtype], a.shape) for name, a in arrays.items()}),
+            metadata | {"metadata_crc32": metadata_crc(metadata)},
+        )
+    except CorpusError as error:
+        raise ModelFileError(f"{path}: {error}; save it with pickle or joblib instead") from error
+    with atomic_write(path) as file:
+        file.write(header)
+        for a in arrays.values():
+            flat = a.reshape(-1)
+            for begin in range(0, flat.size, BLOCK // a.itemsize):
+                file.write(flat[begin : begin + BLOCK // a.itemsize].data)
+        if read_back is not None:
+            file.flush()
+            file.seek(0)
+            read_back(file)
+
+
+def open_file(file: IO[bytes], path: Path, kind: str, *, mapped: bool = False) -> CheckedReader:
+    """The parts of a file, each read when it is taken.
+
+    With `mapped`, arrays are read-only views of the file. Processes that map the same file share its memory.
+    """
+    entries, metadata, start = read_header(file, path)
+    about, checksums = _check_metadata(metadata, kind)
+    if checksums.keys() != entries.keys():
+        raise ModelFileError("the checksums are not those of the arrays in the file")
+
+    pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else None
+
+    def read(name: str) -> np.ndarray:
+        entry = entries[name]
+        array = read_array(file, path, entry, start) if pages is None else map_array(pages, entry, start)
+        if f"{zlib.crc32(array.data):08x}" != checksums[name]:
+            raise ModelFileError(f"array {name!r} does not match its checksum: the file is corrupt")
+        return array
+
+    return CheckedReader({name: (e.dtype, e.shape) for name, e in entries.items()}, read, about)
+
+
+def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[Json, dict[str, str]]:
+    """(the JSON, checksums of the arrays), once the metadata is known to be ours, readable and whole."""
+    if metadata.get("format") != kind:
+        hints = {
+            "topmix-corpus": ": open it with topmix.data.Corpus.open",
+            CHECKPOINT: ": continue the fit that wrote it with fit(X, checkpoint=...)",
+        }
+        found, what = str(metadata.get("format")), kind.removeprefix("topmix-")
+        raise ModelFileError(f"not a {what} (format {found[:60]!r}, expected {kind!r}){hints.get(found, '')}")
+    version = metadata.get("format_version", "")
+    if not (version.isascii() and version.isdecimal() and len(version) < 6):
+        raise ModelFileError(f"format version {version[:60]!r} is not a number")
+    if int(version) != FORMAT_VERSION:
+        raise ModelFileError(
+            f"written by topmix {metadata.get('library_version', '?')[:20]} in format version {version}; topmix "
+            f"{__version__} reads version {FORMAT_VERSION}. A newer topmix may read it."
+        )
+    rest = {k: v for k, v in metadata.items() if k != "metadata_crc32"}
+    if metadata.get("metadata_crc32") != metadata_crc(rest):
+        raise ModelFileError("the metadata does not match its checksum: the file is corrupt")
+    return _parse(metadata.get("model", ""), "model"), _parse(metadata.get("crc32", ""), "crc32")
+
+
+def _parse(text: str, what: str) -> Json:
+    try:
+        value = parse_json(text, _special_float)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{what!r} in the metadata is not JSON that we read: {error}") from error
+    if not isinstance(value, dict):
+        raise ModelFileError(f"{what!r} in the metadata is not a JSON object")
+    return value
+
+
+def _plain(value: object) -> object:
+    """The same value for JSON, which knows neither NumPy's numbers nor numbers that are not finite."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value
+
+
+def _special_float(value: dict[str, object]) -> object:
+    if value.keys() == {"float"} and value["float"] in ("inf", "-inf", "nan"):
+        return float(value["float"])
+    return value
+
+
+# Arrays and values on their way to a file, under dotted names.
+
+
+class Writer:
+    """What a model or a checkpoint consists of. `at("words")` puts "words." before every name."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        self.values: dict[str, object] = {}  # numbers, flags and words, for JSON
+        self.prefix = ""
+
+    def at(self, name: str) -> Writer:
+        inner = Writer()
+        inner.arrays, inner.values, inner.prefix = self.arrays, self.values, f"{self.prefix}{name}."
+        return inner
+
+    def array(self, name: str, array: np.ndarray) -> None:
+        self.arrays[self.prefix + name] = array
+
+    def value(self, name: str, value: object) -> None:
+        self.values[self.prefix + name] = value

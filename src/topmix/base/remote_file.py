@@ -1,0 +1,134 @@
+"""Files behind URLs (s3://, gs://, https://): copied once into this machine's cache, then used as local files; or
+read where they are, when only some of their bytes are wanted. paths.py says how a URL is a path."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix.base.atomic import atomic_write, lock_file
+from topmix.base.checks import CorpusError
+from topmix.base.paths import copy_version, file_system, is_remote, remote_version, url_errors, version_of
+
+BLOCK = 1 << 18  # bytes that are fetched at least, where some of a file are wanted
+BLOCKS_AT_A_TIME = 1 << 8  # 64 MB in memory
+
+_urls: dict[str, str] = {}  # of local copies
+
+
+def cache_folder() -> Path:
+    """Where files are kept that could be made or fetched again: $TOPMIX_CACHE, $XDG_CACHE_HOME/topmix or the usual
+    cache folder of the platform."""
+    if own := os.environ.get("TOPMIX_CACHE"):
+        return Path(own)
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        return Path(xdg) / "topmix"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "topmix"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "topmix"
+    return Path.home() / ".cache" / "topmix"
+
+
+def local_copy(path: str | os.PathLike[str]) -> Path:
+    """The file behind a URL, in the cache. It is fetched again when the file behind the URL is another."""
+    url = str(path)
+    with url_errors(url, of_data=True):
+        files, name = file_system(url)
+        copy = _cached("files", url, remote_version(files, name))
+        with _one_at_a_time(copy):
+            if not copy.exists():
+                with atomic_write(copy) as file:
+                    copy_version(files, name, file)
+    _urls[str(copy)] = url
+    return copy
+
+
+def url_behind(path: str) -> str | None:
+    """The URL that `local_copy` made this file of, in this process."""
+    return _urls.get(path)
+
+
+def open_binary(path: str | os.PathLike[str]) -> IO[bytes]:
+    """A file, or one behind a URL, of which only the bytes that are read are fetched."""
+    if not is_remote(path):
+        return open(path, "rb")
+    with url_errors(str(path), of_data=True):
+        files, name = file_system(str(path))
+        return files.open(name, "rb")
+
+
+class SparseCopy:
+    """A copy with holes of a file behind a URL, in the cache: bytes are fetched when somebody needs them, and kept.
+
+    Processes of a machine share it. Beside it is a byte for each block, which says whether the block is there. It is
+    written when the block is on the disk, so a process that is killed leaves a block that is fetched again.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        with url_errors(url, of_data=True):
+            files, name = file_system(url)
+            about = files.info(name)
+            self.version, self.size = version_of(about), int(about["size"])
+            self.path = _cached("parts", url, self.version)
+            marks, n_blocks = self.path.with_name(f"{self.path.name}.blocks"), -(-self.size // BLOCK)
+            with _one_at_a_time(self.path):
+                for made, size in ((self.path, self.size), (marks, n_blocks)):
+                    with open(made, "ab") as file:  # which a killed process may have left too short
+                        file.truncate(size)
+            self._file = os.open(self.path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+            weakref.finalize(self, os.close, self._file)
+            self._marks = np.memmap(marks, np.uint8, "r+", shape=n_blocks) if n_blocks else np.zeros(0, np.uint8)
+
+    def need(self, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+        """Fetches what is not here of these ranges of bytes, as whole blocks."""
+        wanted = np.zeros(len(self._marks) + 1, np.int64)
+        some = ends > begins
+        np.add.at(wanted, begins[some] // BLOCK, 1)
+        np.add.at(wanted, (ends[some] - 1) // BLOCK + 1, -1)
+        missing = np.flatnonzero((np.cumsum(wanted[:-1]) > 0) & (self._marks == 0))
+        for batch in np.array_split(missing, range(BLOCKS_AT_A_TIME, len(missing), BLOCKS_AT_A_TIME)):
+            if len(batch):
+                self._fetch(batch)
+
+    def _fetch(self, blocks: NDArray[np.int64]) -> None:
+        runs = np.split(blocks, np.flatnonzero(np.diff(blocks) > 1) + 1)
+        begins = [int(run[0]) * BLOCK for run in runs]
+        ends = [min(self.size, (int(run[-1]) + 1) * BLOCK) for run in runs]
+        with url_errors(self.url, of_data=True):
+            files, name = file_system(self.url)
+            found = files.cat_ranges([name] * len(runs), begins, ends, on_error="raise")
+            if remote_version(files, name) != self.version:
+                raise CorpusError(f"{self.url}: was replaced by another file since it was opened")
+        for begin, end, data in zip(begins, ends, found, strict=True):
+            if len(data) != end - begin:
+                raise CorpusError(f"{self.url}: {len(data)} bytes came where {end - begin} were asked for")
+            os.lseek(self._file, begin, os.SEEK_SET)
+            os.write(self._file, data)
+        os.fsync(self._file)
+        self._marks[blocks] = 1
+
+
+def _cached(kind: str, url: str, version: str) -> Path:
+    """Where this version of a file is kept."""
+    folder = cache_folder() / kind / hashlib.sha256(f"{url} {version}".encode()).hexdigest()[:24]
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / PurePosixPath(url).name[-200:]
+
+
+@contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """Several workers of a machine want the same file at the same moment: one fetches it, the others wait."""
+    with open(path.with_name(f"{path.name}.lock"), "ab") as file:
+        lock_file(file, wait=True)  # Windows has no such lock: there each fetches it, and the last copy stays
+        yield

@@ -1,0 +1,125 @@
+"""How many threads the kernels of this process may use.
+
+The number changes how long a kernel takes and not one bit of its result. It is therefore no part of any model or
+statistic: whoever runs kernels asks for it here. For the same reason n_jobs=None is all cores, where scikit-learn takes
+one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import TYPE_CHECKING
+
+import joblib
+import numpy as np
+import threadpoolctl
+from scipy.linalg import cython_blas, cython_lapack
+
+from topmix import _core
+
+if TYPE_CHECKING:
+    from typing_extensions import CapsuleType
+
+MOST_THREADS = 1024  # more would only cost memory
+
+_threads: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+@cache
+def cores() -> int:
+    """Those that this process may use.
+
+    Asked once: joblib reads the limits of a container from files, which takes as long as a small kernel.
+    """
+    return int(joblib.cpu_count())
+
+
+def threads() -> int:
+    """Threads for the next kernel: as the innermost `use_threads` says, else all cores."""
+    return _threads.get() or cores()
+
+
+@contextmanager
+def use_threads(n: int) -> Iterator[None]:
+    """Inside the block, kernels that this Python thread calls use n threads."""
+    token = _threads.set(n)
+    try:
+        yield
+    finally:
+        _threads.reset(token)
+
+
+def count_of_threads(n_jobs: object) -> int:
+    """n_jobs as a number: None and -1 are all cores that this process may use, -2 all but one."""
+    if n_jobs is None:
+        n_jobs = -1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
+    return min(max(1, int(n_jobs) if n_jobs > 0 else cores() + 1 + int(n_jobs)), MOST_THREADS)
+
+
+# BLAS for kernels: where it is, and one thread of it at a time.
+#
+# Kernels call BLAS from their own threads, on blocks that the data decides, and the library is held to one thread
+# meanwhile: so results do not depend on how many threads there are, nor on how many BLAS would have taken.
+
+NAMES = {cython_blas: ("sgemm", "dgemm", "ssyrk", "dsyrk"), cython_lapack: ("dpotrf", "dpotri")}
+
+
+def capsules() -> list[CapsuleType]:
+    """The addresses that SciPy publishes, for `_core.set_blas`."""
+    return [library.__pyx_capi__[name] for library, names in NAMES.items() for name in names]
+
+
+_core.set_blas(*capsules())
+
+_lock = threading.Lock()
+_inside = 0
+_limit = ExitStack()
+
+
+@cache
+def _controller() -> threadpoolctl.ThreadpoolController:
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")
+
+
+def _take_control() -> None:
+    """From version 3.8 on, threadpoolctl lets the first thread that ever limits OpenBLAS do so, and silently ignores
+    all others. Here any thread may be the first to enter and any other the last to leave; our lock keeps them apart."""
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    clear = getattr(openblas, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
+
+
+class _OneThread:
+    """A context without a value of its own: fits of little data enter it a hundred times."""
+
+    def __enter__(self) -> None:
+        global _inside
+        with _lock:
+            if _inside == 0:
+                _take_control()
+                _limit.enter_context(_controller().limit(limits=1))
+            _inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        global _inside
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _take_control()
+                _limit.close()
+
+
+_one_thread = _OneThread()
+
+
+def one_thread() -> _OneThread:
+    """Inside, BLAS runs on the thread that calls it. May be nested, and entered by several threads at once: the last
+    to leave gives the library its threads back."""
+    return _one_thread

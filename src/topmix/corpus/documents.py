@@ -1,0 +1,161 @@
+"""Documents as they come: texts and their names, fields of records, columns, iterators.
+
+Texts go on in blocks: large enough for one native call, and small enough to stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from topmix.base.checks import CorpusError
+
+BLOCK_CHARS = 1 << 24  # enough for many threads
+BLOCK_TEXTS = 1 << 15
+RUN_TEXTS = 32
+DEFAULT_TEXT_FIELD = "text"
+DEFAULT_ID_FIELD = "id"
+_END: Any = object()
+
+T = TypeVar("T")
+Text = str | list[str]  # a text, or its tokens
+Document = tuple[str, str]  # (name, text)
+Blocks = Iterator[tuple[list[str] | None, list[Text]]]  # (names, texts)
+Fields = str | Sequence[str] | None
+
+
+def document_of(
+    record: Mapping[str, object], fields: Iterable[str], id_field: str | None, where: str, n: int
+) -> Document:
+    """The document of a record; its name is the number n where the record has none."""
+    texts = []
+    for field in fields:
+        if field not in record:
+            known = ", ".join(map(repr, record)) or "none"
+            raise CorpusError(f"{where}: no field {field!r}; there are {known}. Pass text= or field=")
+        text = record[field]
+        if text is None:  # null: this document does not have the field
+            continue
+        if not isinstance(text, str):
+            raise CorpusError(f"{where}: the field {field!r} is not a string but {type(text).__name__}")
+        texts.append(text)
+    if id_field is not None and id_field not in record:
+        raise CorpusError(f"{where}: no field {id_field!r} for the name of the document")
+    name = record.get(id_field or DEFAULT_ID_FIELD)
+    return str(n if name is None else name), "\n".join(texts)
+
+
+def field_list(field: Fields) -> list[str]:
+    if field is None:
+        return [DEFAULT_TEXT_FIELD]
+    fields = [field] if isinstance(field, str) else list(field)
+    if not fields:
+        raise ValueError("field= is an empty list: pass the name of a field")
+    return fields
+
+
+def is_hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def first_and_all(items: Iterable[T]) -> tuple[T | None, Iterator[T]]:
+    """The first of some items, None if there is none, and an iterator of all."""
+    rest = iter(items)
+    for first in rest:
+        return first, chain([first], rest)
+    return None, iter(())
+
+
+def is_texts(X: object) -> bool:
+    """Whether X is one-dimensional and starts with a text, or with a list of tokens."""
+    if isinstance(X, np.ndarray):
+        return X.ndim == 1 and X.dtype.kind in "UTO" and _starts_with_text(X)
+    if isinstance(X, list | tuple):
+        return _starts_with_text(X)
+    one_column = ("Series", "Index", "StringArray", "LargeStringArray", "ChunkedArray", "Column")
+    return isinstance(X, Iterable) and type(X).__name__ in one_column and _starts_with_text(plain(X))
+
+
+def plain(X: Iterable[Any]) -> Iterator[Any]:
+    """The items of a column, without the scalars of pyarrow."""
+    return (item.as_py() if hasattr(item, "as_py") else item for item in X)
+
+
+def _starts_with_text(items: Iterable[object]) -> bool:
+    for item in items:
+        if isinstance(item, str):
+            return True
+        if item is None or item != item or (isinstance(item, list | tuple) and not item):  # missing, or no tokens
+            continue
+        return isinstance(item, list | tuple) and isinstance(item[0], str)
+    return False
+
+
+def text_blocks(texts: Iterable[Text], names: Iterable[str] | None = None) -> Blocks:
+    """Texts in blocks that are large enough for one native call."""
+    if isinstance(texts, str | bytes):
+        raise ValueError("texts is a single string: pass a list of texts, such as [text]")
+    if names is not None:
+        return document_blocks(_zip_names(texts, names))
+    return _blocks((None, run) for run in _runs(texts))
+
+
+@dataclass(frozen=True)
+class NamedTexts:
+    """Documents that somebody reads one by one, for instance from a pipe."""
+
+    documents: Iterable[tuple[str, Text]]
+
+
+def document_blocks(documents: Iterable[tuple[str, Text]]) -> Blocks:
+    """Texts and their names in blocks."""
+    return _blocks(tuple(zip(*run)) for run in _runs(documents))  # type: ignore[misc]
+
+
+def _zip_names(texts: Iterable[Text], names: Iterable[str]) -> Iterator[tuple[str, Text]]:
+    for n, (name, text) in enumerate(zip_longest(names, texts, fillvalue=_END)):
+        if name is _END or text is _END:
+            raise ValueError(f"{'names' if name is _END else 'texts'} ended after {n}: pass one name per text")
+        yield str(name), text
+
+
+def _runs(items: Iterable[T]) -> Iterator[list[T]]:
+    """A few items at a time: Python loops over runs in less time than over items."""
+    items = iter(items)
+    while run := list(islice(items, RUN_TEXTS)):
+        yield run
+
+
+def _blocks(runs: Iterable[tuple[Sequence[str] | None, Sequence[Text]]]) -> Blocks:
+    """(names, texts) in blocks that are large enough for one native call."""
+    names: list[str] = []
+    texts: list[Text] = []
+    chars = n = 0
+    for names_of_run, run in runs:
+        if set(map(type, run)) != {str}:
+            for i, text in enumerate(run):
+                if not isinstance(text, str | list | tuple):
+                    raise TypeError(_not_a_text(n + i, text))
+            run = [text if isinstance(text, str) else list(text) for text in run]
+        texts += run
+        names += names_of_run or ()
+        n += len(run)
+        chars += sum(map(len, run))
+        if chars >= BLOCK_CHARS or len(texts) >= BLOCK_TEXTS:
+            yield names or None, texts
+            names, texts, chars = [], [], 0
+    if texts:
+        yield names or None, texts
+
+
+def _not_a_text(n: int, item: object) -> str:
+    if isinstance(item, bytes):
+        return f"text {n} is bytes: decode it first, for instance with .decode('utf-8')"
+    if item is None or item != item:
+        return f"text {n} is not a string but {type(item).__name__}: {item!r}; drop it, or pass '' for an empty text"
+    return f"text {n} is not a string but {type(item).__name__}: {item!r:.60}"

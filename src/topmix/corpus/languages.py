@@ -1,0 +1,102 @@
+"""What belongs to a language: its stop words, and its stemmer.
+
+English stop words are scikit-learn's. Those of 57 other languages are in the package stopwordsiso, and stemmers of 30
+in snowballstemmer: `pip install 'topmix[languages]'`. function_words.txt has the most frequent words of some languages:
+they say which languages are in the texts, and are left out by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+from importlib.resources import files
+
+ENGLISH_SHARE = 0.2  # of the tokens of an English text, about 0.4 are stop words; of other texts, under 0.1
+CODES = {
+    "arabic": "ar", "armenian": "hy", "basque": "eu", "bengali": "bn", "bulgarian": "bg", "catalan": "ca",
+    "chinese": "zh", "croatian": "hr", "czech": "cs", "danish": "da", "dutch": "nl", "estonian": "et", "finnish": "fi",
+    "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi", "hungarian": "hu",
+    "indonesian": "id", "irish": "ga", "italian": "it", "japanese": "ja", "korean": "ko", "latvian": "lv",
+    "lithuanian": "lt", "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt", "romanian": "ro",
+    "russian": "ru", "slovak": "sk", "slovenian": "sl", "spanish": "es", "swedish": "sv", "thai": "th",
+    "turkish": "tr", "ukrainian": "uk", "urdu": "ur", "vietnamese": "vi",
+}  # fmt: skip
+PRESENT = 1 / 3  # of the function words of a language, where some texts are in it
+
+
+def _function_words() -> dict[str, list[str]]:
+    text = (files("topmix.corpus") / "function_words.txt").read_text(encoding="utf-8")
+    paragraphs = (paragraph.partition(":") for paragraph in text.split("\n\n")[1:])
+    return {language: words.split() for language, _, words in paragraphs}
+
+
+FUNCTION_WORDS = _function_words()
+_ALSO_ENGLISH = frozenset(FUNCTION_WORDS.pop("also English"))
+
+
+def resolve_stop_words(stop_words: str | Iterable[str] | None) -> list[str]:
+    """The stop words, sorted: a list that is given, or the list of a language."""
+    if stop_words is None:
+        return []
+    if isinstance(stop_words, str):
+        return _stop_words_of(stop_words)
+    words = list(stop_words)
+    for word in words:
+        if not isinstance(word, str):
+            raise TypeError(f"stop_words holds {word!r}, which is not a string")
+    return sorted(set(words))
+
+
+def looks_english(terms: Iterable[tuple[str, int]]) -> bool:
+    """Whether texts with these words and frequencies are English: at least a fifth of the tokens are stop words."""
+    stop_words, stopped, total = set(_stop_words_of("english")), 0, 0
+    for term, count in terms:
+        total += count
+        stopped += count if term.lower() in stop_words else 0
+    return total > 0 and stopped >= ENGLISH_SHARE * total
+
+
+def other_stop_words(words: Container[str], is_english: bool) -> dict[str, list[str]]:
+    """Function words, by language, of the languages other than English that some of the texts with these words are in:
+    those of which a third of the function words is there."""
+    found = {}
+    for language, function_words in FUNCTION_WORDS.items():
+        telling = [word for word in function_words if len(word) > 1 and word not in _ALSO_ENGLISH]
+        if sum(word in words for word in telling) >= PRESENT * len(telling):
+            found[language] = [word for word in (telling if is_english else function_words) if word in words]
+    return found
+
+
+def stemmer_of(language: str) -> Callable[[str], str]:
+    """A function from a word to its stem."""
+    try:
+        import snowballstemmer
+    except ImportError as error:
+        raise ImportError("stemming needs the package snowballstemmer: pip install 'topmix[languages]'") from error
+    if language not in snowballstemmer.algorithms():
+        raise ValueError(
+            f"stemmer={language!r}: pass one of {', '.join(sorted(snowballstemmer.algorithms()))}, or None"
+        )
+    return snowballstemmer.stemmer(language).stemWord
+
+
+def _stop_words_of(language: str) -> list[str]:
+    if language == "english":
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        return sorted(ENGLISH_STOP_WORDS)
+    code = CODES.get(language.lower(), language)
+    try:
+        import stopwordsiso
+    except ImportError as error:
+        if code not in CODES.values():
+            raise ValueError(f'stop_words={language!r}: pass "english", another language or a list of words') from error
+        raise ImportError(
+            f"the stop words of {language!r} are in the package stopwordsiso: pip install 'topmix[languages]'; or pass "
+            'a list of words, or "english"'
+        ) from error
+    if not stopwordsiso.has_lang(code):
+        raise ValueError(
+            f'stop_words={language!r} is not a language with a list: pass "english", a list of words, None, or one of '
+            f"{', '.join(sorted(CODES))}"
+        )
+    return sorted(stopwordsiso.stopwords(code))

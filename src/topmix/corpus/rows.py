@@ -1,0 +1,392 @@
+"""Rows of numbers: dense rows in memory or mapped from a .npy file, sparse rows, and rows of unit length."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from topmix.base.atomic import atomic_write
+from topmix.base.checks import CorpusError
+from topmix.base.paths import is_remote, path_of
+from topmix.base.remote_file import local_copy
+from topmix.corpus.counts import FrameLike
+
+BLOCK_BYTES = 1 << 24
+SUMMED_AT_A_TIME = 1 << 20  # values
+TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}  # of a length that counts as one
+
+
+class Rows:
+    """N rows of D numbers, float32 or float64. Immutable; other real types become float64.
+
+    Parameters
+    ----------
+    X : array of shape (N, D), or DataFrame
+        The rows. An array of floats is not copied: do not change it afterwards.
+    feature_names : sequence of str, optional
+        The names of the columns. None takes the columns of a DataFrame.
+    check : bool
+        Whether to look for NaN and infinity now. `Rows.open` does not, because it must not read the whole file: call
+        `check()`.
+    """
+
+    def __init__(self, X: object, feature_names: Sequence[str] | None = None, *, check: bool = True) -> None:
+        if isinstance(X, FrameLike) and feature_names is None:
+            feature_names = [str(c) for c in X.columns]
+        a = X.to_numpy() if isinstance(X, FrameLike) else np.asarray(X)
+        if a.ndim != 2:
+            raise CorpusError(f"expected an array of shape (rows, features), found an array with {a.ndim} dimensions")
+        if a.dtype.kind not in "iufb":
+            raise CorpusError(f"expected an array of real numbers, found {a.dtype}")
+        if a.dtype not in (np.float32, np.float64):
+            a = a.astype(np.float64)
+        if feature_names is not None and len(feature_names) != a.shape[1]:
+            raise CorpusError(f"there are {len(feature_names)} feature names for {a.shape[1]} columns")
+        a = a.view(np.ndarray)
+        a.flags.writeable = False
+        self.data: np.ndarray = a  # [N, D]
+        self.feature_names = None if feature_names is None else tuple(feature_names)
+        self.path: Path | None = None
+        if check:
+            self.check()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], feature_names: Sequence[str] | None = None) -> Rows:
+        """Map a .npy file of float32 or float64. Pages are read when they are used; a URL is fetched first."""
+        path = path_of(path)
+        try:
+            data = np.load(local_copy(path) if is_remote(path) else path, mmap_mode="r", allow_pickle=False)
+        except (FileNotFoundError, PermissionError, IsADirectoryError, CorpusError):
+            raise
+        except Exception as error:  # NumPy parses the header as Python: a damaged one raises nearly anything
+            raise CorpusError(f"{path}: not a complete .npy file: {error}") from error
+        if not isinstance(data, np.ndarray):
+            data.close()
+            raise CorpusError(f"{path}: this is an archive of several arrays; save one array with numpy.save")
+        if data.dtype not in (np.float32, np.float64):
+            raise CorpusError(f"{path}: the array is {data.dtype}; save it as float32 or float64")
+        try:
+            rows = cls(data, feature_names, check=False)
+        except CorpusError as error:
+            raise CorpusError(f"{path}: {error}") from error
+        rows.path = path
+        return rows
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .npy file, atomically. The feature names are not saved."""
+        with atomic_write(path) as file:
+            header = {"descr": self.data.dtype.str, "fortran_order": False, "shape": self.shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            for block in self.blocks():
+                file.write(np.ascontiguousarray(block).data)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.data.shape[0], self.data.shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | ArrayLike) -> Rows:
+        """The chosen rows. A slice shares memory; an array or mask copies."""
+        return Rows(self.data[rows if isinstance(rows, slice) else np.asarray(rows)], self.feature_names, check=False)
+
+    def blocks(self, n_rows: int | None = None) -> Iterator[np.ndarray]:
+        """Consecutive blocks of n_rows rows, or of about 16 MB if None. The last block may be shorter."""
+        if n_rows is None:
+            n_rows = max(1, BLOCK_BYTES // max(1, self.shape[1] * self.data.itemsize))
+        for begin in range(0, len(self), n_rows):
+            yield self.data[begin : begin + n_rows]
+
+    def check(self) -> Rows:
+        """Raise CorpusError at the first NaN or infinity, naming row and column. Returns itself."""
+        begin = 0
+        for block in self.blocks():
+            fine = np.isfinite(block)
+            if not fine.all():
+                row, column = np.unravel_index(int(np.argmin(fine)), fine.shape)
+                name = f" ({self.feature_names[column]!r})" if self.feature_names else ""
+                where = f"{self.path}: " if self.path else ""
+                raise CorpusError(f"{where}row {begin + row}, column {column}{name}: {block[row, column]}")
+            begin += len(block)
+        return self
+
+    def __repr__(self) -> str:
+        where = f", mapped from {self.path.name}" if self.path else ""
+        return f"Rows({self.shape[0]:,} rows × {self.shape[1]:,} features, {self.data.dtype}{where})"
+
+
+class SparseArray:
+    """Sparse rows in the place of an array of shape (N, D)."""
+
+    def __init__(self, csr: sp.csr_array) -> None:
+        self.csr = csr
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, D = self.csr.shape
+        return int(n), int(D)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.csr.dtype
+
+    @property
+    def itemsize(self) -> int:
+        return int(self.dtype.itemsize)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: int | slice | np.ndarray) -> np.ndarray:
+        """Dense rows, or one."""
+        if isinstance(rows, int):
+            return np.asarray(self.csr[[rows]].toarray())[0]
+        return np.asarray(self.csr[rows].toarray())
+
+    def part(self, rows: slice | np.ndarray) -> SparseArray:
+        """The chosen rows, sparse."""
+        return SparseArray(self.csr[rows])
+
+
+class SparseRows(Rows):
+    """N sparse rows of D numbers, float32 or float64. Immutable.
+
+    Parameters
+    ----------
+    X : csr_array of shape (N, D)
+        The rows, checked before (corpus/counts.py).
+    feature_names : sequence of str, optional
+        The names of the columns.
+    """
+
+    data: SparseArray  # type: ignore[assignment]  # as sparse rows are held
+
+    def __init__(self, X: sp.csr_array, feature_names: Sequence[str] | None = None) -> None:
+        X = sp.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        self.data = SparseArray(X)
+        self.feature_names = None if feature_names is None else tuple(feature_names)
+        self.path = None
+
+    @property
+    def csr(self) -> sp.csr_array:
+        return self.data.csr
+
+    @property
+    def nnz(self) -> int:
+        return int(self.csr.nnz)
+
+    def __getitem__(self, rows: slice | ArrayLike) -> SparseRows:
+        return SparseRows(self.csr[rows if isinstance(rows, slice) else np.asarray(rows)], self.feature_names)
+
+    def check(self) -> SparseRows:
+        """Raise CorpusError at the first NaN or infinity, naming row and column. Returns itself."""
+        fine = np.isfinite(self.csr.data)
+        if not fine.all():
+            at = int(np.argmin(fine))
+            row = int(np.searchsorted(self.csr.indptr, at, side="right")) - 1
+            raise CorpusError(f"row {row}, column {self.csr.indices[at]}: {self.csr.data[at]}")
+        return self
+
+    def __repr__(self) -> str:
+        n, D = self.shape
+        return f"SparseRows({n:,} rows × {D:,} features, {self.nnz:,} entries, {self.data.dtype})"
+
+
+class Directions(Rows):
+    """Rows that all have unit length.
+
+    An array in memory that has other lengths is copied; of one that is mapped from a file, rows are divided by their
+    lengths as they are read, so that it is never in memory as a whole.
+
+    Parameters
+    ----------
+    X : array of shape (N, D), or DataFrame
+        Finite numbers. A row of zeros has no direction: it raises CorpusError.
+    feature_names : sequence of str, optional
+    normalize : bool
+        Whether to divide rows by their lengths. False raises CorpusError where a length is not one, up to rounding.
+    """
+
+    def __init__(self, X: object, feature_names: Sequence[str] | None = None, *, normalize: bool = True) -> None:
+        mapped = mapped_root(X) is not None
+        super().__init__(X, feature_names, check=False)
+        norms = np.concatenate([np.zeros(0), *(lengths(np.ascontiguousarray(block)) for block in self.blocks())])
+        if not np.all(np.isfinite(norms)):
+            try:
+                self.check()
+            except CorpusError as error:
+                raise CorpusError(f"a value is NaN or infinity: {error}") from None
+            raise CorpusError(f"row {int(np.argmin(np.isfinite(norms)))} is too long for its length to be a number")
+        if len(norms) and norms.min() == 0:
+            raise CorpusError(f"row {int(np.argmin(norms))} is zero, so it has no direction")
+        off = np.abs(norms - 1.0)
+        if not len(norms) or off.max() <= TOLERANCE[self.data.dtype]:
+            return
+        if not normalize:
+            row = int(np.argmax(off))
+            raise CorpusError(f"row {row} has length {norms[row]:g}, not 1, and normalize=False leaves it as it is")
+        self.data = UnitRows(self.data, norms) if mapped else _divided(self.data, norms)  # type: ignore[assignment]
+
+
+class GroupedRows(Rows):
+    """Rows in groups, as documents have words. Its length is the number of groups: learners deal groups to shards, and
+    never part the rows of one.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows, checked.
+    starts : int64 array of shape (groups + 1,)
+        Where each group begins.
+    order : int64 array of shape (N,), or None
+        The rows group by group. None: they lie so.
+    names : array of shape (groups,), or None
+        What groups are called.
+    texts : csr_array of shape (N, V), or None
+        The words beside each row.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        starts: NDArray[np.int64],
+        order: NDArray[np.int64] | None = None,
+        names: np.ndarray | None = None,
+        texts: sp.csr_array | None = None,
+    ) -> None:
+        self.rows, self.starts, self.order, self.names, self.texts = rows, starts, order, names, texts
+        self.data, self.feature_names, self.path = rows.data, rows.feature_names, rows.path
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self), self.rows.shape[1]
+
+    def __getitem__(self, groups: slice | ArrayLike) -> GroupedRows:
+        """The chosen groups; their rows stay where they are."""
+        rows, starts = self.of_groups(groups if isinstance(groups, slice) else np.asarray(groups))
+        order = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        return GroupedRows(self.rows, starts, order, texts=self.texts)
+
+    def alone(self) -> GroupedRows:
+        """Without rows that are in no group."""
+        if self.starts[-1] == len(self.rows):
+            return self
+        rows, _ = self.of_groups(slice(None))
+        texts = None if self.texts is None else sp.csr_array(self.texts[rows])
+        return GroupedRows(self.rows[rows], self.starts - self.starts[0], None, self.names, texts)
+
+    def of_row(self) -> NDArray[np.int64]:
+        """[N] the group of each row; -1 where it is in none."""
+        rows, starts = self.of_groups(slice(None))
+        found = np.full(len(self.rows), -1)
+        found[rows] = np.repeat(np.arange(len(self)), np.diff(starts))
+        return found
+
+    def summed(self, of_rows: sp.csr_array) -> sp.csr_array:
+        """[groups, V] from [N, V] of rows."""
+        each = np.arange(len(self.rows)) if self.order is None else self.order
+        ones = np.ones(len(each), of_rows.dtype)
+        return sp.csr_array(sp.csr_array((ones, each, self.starts), (len(self), of_rows.shape[0])) @ of_rows)
+
+    def means(self) -> Rows:
+        """The mean row of each group, some groups at a time."""
+        found = np.zeros(self.shape, np.float32)
+        step = max(1, BLOCK_BYTES // max(1, self.rows.shape[1] * 8 * max(1, int(self.lengths().mean()))))
+        for begin in range(0, len(self), step):
+            rows, starts = self.of_groups(slice(begin, begin + step))
+            some = np.flatnonzero(np.diff(starts))
+            if len(some):
+                sums = np.add.reduceat(np.asarray(self.data[rows], np.float64), starts[some], axis=0)
+                found[begin + some] = sums / np.diff(starts)[some, None]
+        return Rows(found, self.feature_names, check=False)
+
+    def lengths(self, weight: np.ndarray | None = None) -> NDArray[np.float64]:
+        """[groups] rows of each, or their weight."""
+        if weight is None:
+            return np.diff(self.starts).astype(np.float64)
+        return sums_between(weight if self.order is None else weight[self.order], self.starts)
+
+    def of_groups(self, groups: slice | np.ndarray) -> tuple[slice | np.ndarray, NDArray[np.int64]]:
+        """The rows of these groups, group by group, and where each group begins among them."""
+        if isinstance(groups, slice) and groups.step in (None, 1):
+            a, b = groups.indices(len(self))[:2]
+            begin, end = self.starts[a], self.starts[max(a, b)]
+            rows = slice(int(begin), int(end))
+            return rows if self.order is None else self.order[rows], self.starts[a : b + 1] - begin
+        chosen = np.arange(len(self))[groups]
+        sizes = np.diff(self.starts)[chosen]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        each = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
+        return each if self.order is None else self.order[each], starts
+
+
+class UnitRows:
+    """Reads as an array of rows divided by their lengths; `data` stays where it is. Offers what shards ask of one."""
+
+    def __init__(self, data: np.ndarray, norms: NDArray[np.float64]):
+        self.data, self.norms = data, norms
+        self.shape, self.dtype, self.itemsize, self.ndim = data.shape, data.dtype, data.itemsize, data.ndim
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, rows: int | slice | np.ndarray) -> np.ndarray:
+        return _divided(np.atleast_2d(self.data[rows]), np.atleast_1d(self.norms[rows]))
+
+
+def sums_between(values: np.ndarray, starts: np.ndarray) -> NDArray[np.float64]:
+    """[n] float64: the sum of each run of values; starts is [n + 1]. Values of a mapped file are not copied at once."""
+    sums, some, begin = np.zeros(len(starts) - 1), np.flatnonzero(np.diff(starts)), 0
+    firsts, ends = starts[some], starts[some + 1]
+    while begin < len(some):
+        a = firsts[begin]
+        end = max(int(np.searchsorted(ends, a + SUMMED_AT_A_TIME, "right")), begin + 1)
+        sums[some[begin:end]] = np.add.reduceat(values[a : ends[end - 1]], firsts[begin:end] - a, dtype=np.float64)
+        begin = end
+    return sums
+
+
+def lengths(x: np.ndarray) -> NDArray[np.float64]:
+    """[rows] Euclidean norms. Where squares would leave the range of the type, the largest entry is taken out first."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        norms = np.sqrt(np.einsum("nd,nd->n", x, x)).astype(np.float64)
+        odd = np.flatnonzero(~((norms > 1e-15) & (norms < 1e15)))
+        if len(odd):
+            y = x[odd].astype(np.float64)
+            largest = np.abs(y).max(axis=1, initial=1e-300)
+            y /= largest[:, None]
+            norms[odd] = largest * np.sqrt(np.einsum("nd,nd->n", y, y))
+    return norms
+
+
+def _divided(x: np.ndarray, norms: NDArray[np.float64]) -> np.ndarray:
+    out = np.empty(x.shape, x.dtype)
+    usual = norms.min(initial=1.0) > 1e-15 and norms.max(initial=1.0) < 1e15
+    for a in range(0, len(x), 1024):  # a piece that stays in cache
+        rows = slice(a, a + 1024)
+        if usual:
+            np.multiply(x[rows], (1.0 / norms[rows, None]).astype(x.dtype), out=out[rows])
+        else:
+            np.divide(x[rows], norms[rows, None], out=out[rows], casting="unsafe", dtype=np.float64)
+    return out
+
+
+def mapped_root(X: object) -> np.memmap | None:
+    """The outermost mapped array that an array is a view of; None where it lies in memory."""
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap) and not isinstance(X.base, np.ndarray):
+            return X
+        X = X.base
+    return None

@@ -1,0 +1,194 @@
+"""Combinatorial topic models as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from topmix.base.checks import (
+    MOST_POSITIVE,
+    any_number,
+    count_of_components,
+    number_from,
+    one_of,
+    positive_number,
+    whole_number,
+)
+from topmix.base.fields import CheckedReader, ModelFileError, Writer
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.shard import row_sums
+from topmix.engines.local import Threads
+from topmix.estimators.declared import Settings
+from topmix.estimators.estimator import Started, learned
+from topmix.estimators.gibbs import TokenEstimator, checked_topics, read_token_topics
+from topmix.io.reading import Reading
+from topmix.learn.chains import ALGORITHMS, HardTopics
+from topmix.learn.problem import Problem
+from topmix.learn.tokens import Reassignments, TokenSchedule, no_step
+from topmix.models.sparse_counts import Counts, SparseCounts
+from topmix.results.measures import Fits
+from topmix.results.topics import AboutFit, FittedHardTopics, FittedTopics, HardModel
+
+
+@dataclass(frozen=True)
+class FirstTokens:
+    """Where combinatorial topics start: one topic for each token."""
+
+    corpus: Corpus
+    K: int
+    penalty: float
+    threads: int
+    init: object  # topics of tokens, "random" or "documents"
+
+    def model(self, rng: np.random.Generator) -> tuple[HardTopics, None]:
+        hard = HardTopics(self.corpus, self.K, self.penalty, self.threads)
+        if not isinstance(self.init, str):
+            hard.start(checked_topics(self.init, hard.n_tokens, self.K))
+        elif self.init == "random":
+            hard.start(rng.integers(self.K, size=hard.n_tokens, dtype=np.uint16))
+        else:
+            # One topic for all tokens of a document: its cluster after one pass of k-means.
+            from topmix.estimators.multinomial import MultinomialMixture  # here alone
+
+            how: Settings = {"init": "documents", "topic_word_prior": 0.1, "n_active": 1, "tol": -np.inf}
+            seed, K = int(rng.integers(2**31)), min(self.K, self.corpus.n_docs)
+            clusters = MultinomialMixture(K, max_iter=1, random_state=seed, n_jobs=self.threads, **how)
+            lengths = row_sums(self.corpus.indptr, self.corpus.value).astype(np.int64)
+            hard.start(np.repeat(clusters.fit(self.corpus).predict(self.corpus), lengths))
+        return hard, None
+
+
+class CombinatorialLDA(Started, TokenEstimator):
+    """Topics by combinatorial optimisation: what k-means is to Gaussian mixtures, this is to LDA.
+
+    Every token has one topic. The objective is the sum over tokens of -log psi_zw, the distance to their topic, plus
+    `penalty` for each topic that a document uses; psi are the frequencies of words in topics. A few passes are enough,
+    which makes it a good start for GibbsLDA and LDA.
+
+    Parameters
+    ----------
+    penalty : float or "auto"
+        What each topic that a document uses costs, lambda, in nats. A document opens a topic that brings its tokens
+        nearer by more than this, in all. "auto" is log K + log of the mean number of tokens in a document: what it
+        costs to write down which topic it is, and how many of the tokens it has.
+    algorithm : {"word+refine", "word", "basic"}
+        "basic" moves token by token, as DP-means does, and is soon stuck; "word" solves a facility location problem in
+        each document, greedily; "word+refine" also moves all tokens that a document has in a topic at once.
+    smoothing : float
+        Added to every count of a word in a topic when topics meet documents they were not fitted to: in components_,
+        transform and score. The objective of the fit has none.
+    exchanges : bool
+        "word+refine": whether two topics may become one while another becomes two, every third pass, where that lowers
+        the objective. The paper has no exchanges.
+    early_smoothing : bool
+        "word+refine": whether the first passes assign tokens under smoothed topics, so that they do not freeze. The
+        paper has none.
+    max_iter : int
+        Passes over the data, at most.
+    tol : float
+        Stop when a pass lowers the objective by less than this, per token.
+    init : None, "random", "documents", array of shape (n_tokens,) or a fitted estimator with token_topics_
+        The first topics of the tokens. "documents" gives all tokens of a document the cluster that one pass of k-means
+        under the KL divergence puts it in. None is "documents" for "word", which cannot mend a poor start as refinement
+        can, and "random" otherwise.
+    n_jobs : int or None
+        Threads. None and -1 use all cores. The results are the same for any value. Refinement uses one.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Tokens of each word in each topic, plus `smoothing`.
+    penalty_ : float
+        lambda.
+    objective_ : float
+        The objective at the end; it never rises. history_ has it for each pass.
+
+    Examples
+    --------
+    >>> from topmix import CombinatorialLDA, GibbsLDA
+    >>> from topmix.data import sample_lda
+    >>> corpus = sample_lda(60, 40, 3, doc_length=30, random_state=0).corpus
+    >>> start = CombinatorialLDA(3, random_state=0).fit(corpus)
+    >>> GibbsLDA(3, init=start, max_iter=5, random_state=0).fit(corpus).n_iter_
+    5
+    """
+
+    penalty: object = 8.0
+    algorithm: str = "word+refine"
+    smoothing: float = 0.01
+    exchanges: bool = True
+    early_smoothing: bool = True
+    max_iter: int = 20
+    tol: float = 1e-4
+    init: object = None
+
+    _mixes = False
+
+    penalty_ = learned[float](lambda f: f.model.penalty)
+    model_ = learned[np.ndarray](lambda f: f.model.counts)
+
+    def _problem(self, corpus: Corpus, reading: Reading, warm: FittedTopics | None) -> Problem:
+        K, threads = count_of_components(self.n_components), self._threads()
+        one_of(self.algorithm, ALGORITHMS, "algorithm")
+        positive_number(self.smoothing, "smoothing")
+        penalty = penalty_for(self.penalty, K, corpus)
+        return Problem(
+            data=corpus,
+            first=FirstTokens(corpus, K, penalty, threads, self._first_tokens(warm)),
+            step=no_step,
+            learner=Reassignments(self.algorithm, bool(self.exchanges), bool(self.early_smoothing)),
+            engine=Threads(),
+            threads=threads,
+            n_active=K,
+            max_iter=whole_number(self.max_iter, "max_iter"),
+            least_gain=any_number(self.tol, "tol") * max(corpus.n_tokens, 1.0),
+            plan=TokenSchedule,
+        )
+
+    def _value(self, chain: HardTopics, about: AboutFit) -> FittedTopics:
+        return FittedHardTopics(**about, model=HardModel(chain.word.copy(), chain.penalty, float(self.smoothing)))
+
+    def _first_tokens(self, warm: FittedTopics | None) -> object:
+        """The first topics of the tokens, or how they are found."""
+        init = self.init if warm is None else warm.token_topics
+        if init is None:
+            init = "documents" if self.algorithm == "word" else "random"
+        if isinstance(init, str):
+            return one_of(init, ("random", "documents"), "init")
+        topics = getattr(init, "token_topics_", None) if isinstance(init, Fits) else init
+        if topics is None:
+            raise ValueError(f"init must have token_topics_, one topic per token; this {type(init).__name__} has none")
+        return topics
+
+    def assign(self, X: object) -> np.ndarray:
+        """A topic for each token of X, in the order of token_topics_, by the algorithm Word under these topics."""
+        f, corpus = self._found(), self._read_known(X)
+        assert isinstance(f, FittedHardTopics)
+        return f.assign(corpus, self._threads())[0].z.astype(np.int32)
+
+    def _write(self, fitted: FittedTopics, out: Writer) -> None:
+        assert isinstance(fitted, FittedHardTopics)
+        out.value("penalty", fitted.hard.penalty)
+        Counts().write(out, "words", fitted.hard.counts.astype(np.float64))
+        super()._write(fitted, out)
+
+    def _read(self, about: AboutFit, file: CheckedReader, K: int) -> FittedTopics:
+        found = Counts().read(file, "words", {"V": file.n_features, "K": K})
+        raw = found.toarray() if isinstance(found, SparseCounts) else found
+        if not np.all((raw >= 0) & (raw == np.floor(raw)) & (raw < 2**31)):
+            raise ModelFileError("array 'words' has entries that are not counts")
+        smoothing = positive_number(self.smoothing, "smoothing")
+        model = HardModel(raw.astype(np.int32), file.number("penalty", 0.0), smoothing)
+        return FittedHardTopics(**about, model=model, token_topics=read_token_topics(file, K))
+
+
+def penalty_for(given: object, K: int, corpus: Corpus) -> float:
+    """lambda, as given or from the data: to say which topic costs log K, and how many of N tokens it has log N."""
+    if isinstance(given, str):
+        if given != "auto":
+            raise ValueError(f"penalty must be a number or 'auto', got {given!r}")
+        n_docs = max(int(np.count_nonzero(np.diff(corpus.indptr))), 1)
+        length = max(float(corpus.n_tokens) / n_docs, 1.0)
+        return float(np.log(K) + np.log(length))
+    return number_from(given, "penalty", 0.0, MOST_POSITIVE)

@@ -1,0 +1,262 @@
+"""What is declared once: parameters of estimators, the components that they may be, and keywords of methods.
+
+Parameters are fields with a type and a default, which subclasses inherit. The constructor, its signature and the
+sections "Parameters" and "Attributes" of the docstring are made from the class and those that it derives from. A
+subclass declares what it adds, and describes what it changes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, NamedTuple, Self, TypedDict, TypeVar, get_type_hints
+
+from sklearn.base import BaseEstimator
+
+from topmix.base.atomic import check_can_write
+from topmix.base.checks import refuse_unknown, whole_number
+from topmix.base.component import Component, all_as_declared, declared_types, resolved
+from topmix.engines import ENGINES
+from topmix.io.reading import How, Keywords
+from topmix.learn import LEARNERS
+from topmix.learn.history import Clock
+from topmix.learn.samplers import SAMPLERS
+from topmix.learn.topic_search import SEARCHES
+from topmix.results.seeds import Seeds
+from topmix.steps.inference import INFERENCES
+
+Settings = dict[str, Any]  # of an estimator, by name
+SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)
+
+
+def declare(cls: type, root: type, order: Sequence[str], without: Iterable[str] = ()) -> None:
+    """Gives a class that derives from `root` what follows from its fields.
+
+    Fields are public annotated names of classes below `root`; `without` are inherited ones that the class does not
+    have. A class that wrote its constructor by hand keeps it.
+    """
+    cls._without, cls._own_doc = tuple(without), cls.__doc__  # type: ignore[attr-defined]
+    fields: dict[str, str] = {}
+    for base in reversed(_below(cls, root)):
+        fields |= {name: hint for name, hint in inspect.get_annotations(base).items() if _is_field(name, hint)}
+        for name in vars(base).get("_without", ()):
+            del fields[name]
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=getattr(cls, name), annotation=fields[name])
+        for name in sorted(fields, key=lambda name: order.index(name) if name in order else len(order))
+    ]
+    parameters[:1] = [p.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters[:1]]
+    if not any("__init__" in vars(base) and "_is_declared" not in vars(base) for base in _below(cls, root)):
+        cls._is_declared = True  # type: ignore[attr-defined]
+        cls.__init__ = _constructor(cls, inspect.Signature(parameters))  # type: ignore[misc]
+    if cls.__doc__:
+        cls.__doc__ = _documented(cls, root, [p.name for p in parameters])
+
+
+def _below(cls: type, root: type) -> list[type]:
+    return [base for base in cls.__mro__ if issubclass(base, root) and base is not root]
+
+
+def _is_field(name: str, hint: object) -> bool:
+    return not name.startswith("_") and not str(hint).startswith(("ClassVar", "typing.ClassVar"))
+
+
+def _constructor(cls: Any, signature: inspect.Signature) -> Callable[..., None]:
+    """Sets every parameter as an attribute of its name, as it was given or as the class has it."""
+
+    def __init__(self: object, *args: object, **parameters: object) -> None:
+        cls._check_names(parameters)
+        given = signature.bind(*args, **parameters).arguments
+        for name in signature.parameters:
+            setattr(self, name, given[name] if name in given else getattr(cls, name))
+
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    own = own.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    __init__.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[own, *signature.parameters.values()]
+    )
+    __init__.__qualname__, __init__.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
+    return __init__
+
+
+def _documented(cls: type, root: type, names: Sequence[str]) -> str:
+    """The docstring with what the classes above say of parameters, in the order of the signature, and of attributes,
+    and with the nearest notes."""
+    head, own = _sections(cls.__doc__)
+    parameters: dict[str, str] = {}
+    attributes: dict[str, str] = {}
+    notes: dict[str, str] = {}
+    for base in [*_below(cls, root), root]:
+        said = vars(base).get("_own_doc", base.__doc__)
+        parameters = entries_of(said, "Parameters") | parameters
+        attributes = entries_of(said, "Attributes", known=attributes) | attributes
+        notes = notes or {title: text for title, text in _sections(said)[1].items() if title == "Notes"}
+    made = {
+        "Parameters": "".join(parameters[name] for name in names if name in parameters),
+        "Attributes": "".join(dict.fromkeys(attributes.values())),
+    }
+    text = [
+        f"{title}\n{'-' * len(title)}\n{body.strip()}" for title, body in (made | notes | own | made).items() if body
+    ]
+    return "\n\n".join([head.strip(), *text])
+
+
+def entries_of(doc: str | None, section: str, known: Collection[str] = ()) -> dict[str, str]:
+    """The entries of a section of a docstring, "name, name : type" with a description below them, by their names,
+    without those that are known."""
+    found: dict[str, str] = {}
+    for block in filter(str.strip, ENTRY.split(_sections(doc)[1].get(section, ""))):
+        head, _, text = block.rstrip().partition("\n")
+        every, colon, kind = head.partition(" : ")
+        names = [name for name in every.split(", ") if name not in known]
+        lines = [f"{', '.join(names)}{colon}{kind}", *([text] if text else []), ""]
+        found |= dict.fromkeys(names, "\n".join(lines))
+    return found
+
+
+def _sections(doc: str | None) -> tuple[str, dict[str, str]]:
+    """What a docstring begins with, and its sections by their titles."""
+    head, *parts = SECTION.split(inspect.cleandoc(doc or ""))
+    return head, dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+# Components that estimators take as parameters, by the name of the parameter
+
+FAMILIES: dict[str, Mapping[str, type[Component]]] = {
+    "inference": INFERENCES,
+    "learner": LEARNERS,
+    "engine": ENGINES,
+    "search": SEARCHES,
+    "sampler": SAMPLERS,
+    "seeds": {"none": Seeds},
+}
+
+
+def component_of(given: object, parameter: str) -> Any:
+    """The component that a user's setting stands for; None where there is none."""
+    if parameter == "seeds":
+        return Seeds.of(given)
+    if parameter == "search" and given is None:
+        return None
+    return resolved(given, FAMILIES[parameter], parameter)
+
+
+def declared_parameters(estimator: BaseEstimator) -> dict[str, object]:
+    """Its parameters in the types that the signature declares. One of another type is a ValueError."""
+    owner: Any = type(estimator)
+    return all_as_declared(estimator.get_params(deep=False), declared_types(owner))
+
+
+# What methods take beside the data, as keywords
+
+OPTIONS = """
+Parameters
+----------
+text : str, list of str or None
+    The column with the texts, or several, which are joined.
+vectorizer : topmix.data.Vectorizer, one of scikit-learn or None
+    What counts words. None leaves out mark-up, numbers, stop words of the languages of the texts, and words of very few
+    documents or of more than half of them.
+feature_names : sequence of str or None
+    Names of the columns of a matrix.
+layer : str or None
+    The layer of an AnnData with the counts; None is its X.
+metadata : table or None
+    One row per document, with the columns that `Covariates`, `OverTime` and `ByGroup` name; None where X has them.
+texts : list, table, path or None
+    One text, or title, for each row of X, as `LDA.fit` takes documents. They have no part in the clusters. The clusters
+    get their words, so that all tables and pages of topics describe clusters too.
+checkpoint : path or None
+    A file in which the fit is saved as it goes on, and at its end. Where it exists already, the fit continues from it:
+    run an interrupted program again, and the result has the same bits as if it had never stopped. Data and parameters
+    must be those of the interrupted fit, except `max_iter` and `tol`, so a finished fit may be continued as well. Not
+    with n_init > 1, nor with CVB0.
+checkpoint_every : int
+    Passes between two saves; ten times as many sampling sweeps.
+"""
+M = TypeVar("M", bound=Callable[..., object])
+DESCRIBED = entries_of(OPTIONS, "Parameters")
+DEFAULTS = {"checkpoint_every": 1}  # of those that are not None
+
+
+class TextOptions(TypedDict, total=False):
+    text: str | Sequence[str] | None
+    vectorizer: object
+
+
+class CountOptions(TextOptions, total=False):
+    feature_names: Sequence[str] | None
+    layer: str | None
+
+
+class ClusterOptions(CountOptions, total=False):
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int
+
+
+class TopicOptions(ClusterOptions, total=False):
+    metadata: object
+
+
+class VectorOptions(TextOptions, total=False):
+    texts: object
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int
+
+
+class Keep(NamedTuple):
+    """Where a fit is to be kept, and how often."""
+
+    path: str | os.PathLike[str]
+    every: int  # passes
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What `fit` takes beside the data, and when it was called."""
+
+    how: How
+    keep: Keep | None
+    metadata: object
+    texts: object
+    clock: Clock
+
+    @classmethod
+    def of(cls, given: Keywords) -> Self:
+        clock, how, path = Clock(), How.of(given), given.get("checkpoint")
+        if path is not None:
+            check_can_write(path)  # errors of the path come before the work
+        every = whole_number(given.get("checkpoint_every", 1), "checkpoint_every")
+        return cls(how, None if path is None else Keep(path, every), given.get("metadata"), given.get("texts"), clock)
+
+
+def takes(options: type) -> Callable[[M], M]:
+    """For a method with **keywords of this declaration: they are in its signature and its documentation, and another
+    name is refused with an error that says which was meant."""
+    names = get_type_hints(options)
+
+    def decorate(method: Callable[..., object]) -> Any:
+        signature = inspect.signature(method)
+        *own, _ = signature.parameters.values()
+        added = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=DEFAULTS.get(name), annotation=hint)
+            for name, hint in names.items()
+        ]
+        known = [p.name for p in [*own, *added]]
+
+        @wraps(method)
+        def run(self: object, *args: object, **given: object) -> object:
+            refuse_unknown(f"{type(self).__name__}.{method.__name__}", given, known, {})
+            return method(self, *args, **given)
+
+        run.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+        described = "".join(DESCRIBED.get(name, "") for name in names)
+        run.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n\nParameters\n----------\n{described}"
+        return run
+
+    return decorate

@@ -1,0 +1,371 @@
+"""What every estimator is: parameters in words, some of them components, and what was learned, as one value.
+
+`get_params` and `set_params` reach the settings inside components:
+
+lda.set_params(inference__min_topic_mass=1.0)
+GridSearchCV(lda, {"learner": [Memoized(), Batch()], "inference__own_discount": [0.25, 0.5]})
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, Generic, Self, TypeVar, dataclass_transform, overload
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_is_fitted
+
+from topmix.base.checks import positive_number, refuse_unknown, whole_number
+from topmix.base.component import as_declared, with_settings
+from topmix.base.fields import CheckedReader, Writer
+from topmix.base.threads import count_of_threads, use_threads
+from topmix.engines.engine import Engine
+from topmix.estimators.declared import FAMILIES, Settings, component_of, declare, declared_parameters
+from topmix.estimators.files import save
+from topmix.io.reading import FRAMES
+from topmix.learn.history import Callback, Clock, Record
+from topmix.learn.learner import Learner
+from topmix.learn.problem import FitReport, FitSettings, Interrupted, warn_of_interrupt
+from topmix.results.topics import AboutFit, Fitted
+from topmix.results.view import Columns, DataFrame, frame
+
+F = TypeVar("F", bound=Fitted)
+T = TypeVar("T")
+
+
+class learned(Generic[T]):
+    """An attribute that reads from what was learned; there is none before a fit, nor where the value is None. What
+    takes long to make is kept with the value."""
+
+    def __init__(self, read: Callable[..., T | None], *, keep: bool = False) -> None:
+        self.read, self.keep = read, keep
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, estimator: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, estimator: object, owner: type) -> T: ...
+    def __get__(self, estimator: Any, owner: type) -> Any:
+        if estimator is None:
+            return self
+        fitted = estimator._fitted
+        value = None if fitted is None else vars(fitted).get(self.name)
+        if value is None and fitted is not None:
+            value = self.read(fitted)
+            if self.keep:
+                vars(fitted)[self.name] = value
+        if value is None:
+            when = " before it is fitted" if fitted is None else ""
+            raise AttributeError(f"this {type(estimator).__name__} has no {self.name}{when}")
+        return value
+
+
+# In this order all estimators list their parameters.
+ORDER = """
+n_components n_components_per_label n_free response response_weight covariance_type concentration_type zero_mean
+objective penalty algorithm smoothing exchanges early_smoothing sampler n_active candidates inference learner engine
+search weight_concentration_prior_type weight_concentration_prior mean_prior mean_precision_prior
+degrees_of_freedom_prior covariance_prior reg_covar prior_rows max_concentration normalize doc_topic_prior
+topic_word_prior seeds init_params max_iter burn_in thin tol max_time n_init init warm_start n_jobs random_state verbose
+callbacks
+""".split()  # noqa: SIM905 (46 lines otherwise)
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True)
+class Estimator(BaseEstimator, Generic[F]):
+    """Parameters, and `_fitted`. A fit succeeds and replaces it, or leaves the estimator as it was.
+
+    Public fields of subclasses are their parameters: see `declare`.
+
+    Attributes
+    ----------
+    objective_ : float
+        The objective at the end.
+    history_ : list of Record
+        One record per pass.
+    n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
+    """
+
+    # What is read of every estimator; the values are those of estimators that do not have the parameter.
+    n_components: int
+    engine: str | Engine = "threads"
+    learner: str | Learner
+    max_iter: int | None
+    max_time: float | None = None
+    n_init: int = 1
+    init: object = "auto"
+    seeds: object = None
+    warm_start: bool = False
+    n_jobs: int | None
+    random_state: object
+    verbose: int | None
+    callbacks: Sequence[Callback] | None
+
+    _fitted: F | None = None
+    _parameter_names: ClassVar[tuple[str, ...]]
+    _saved_numbers: ClassVar[tuple[str, ...]] = ("n_iter", "converged", "objective", "n_updates", "n_seen")
+
+    model_ = learned(lambda f: f.model)
+    history_ = learned[list[Record]](lambda f: list(f.history), keep=True)
+    n_iter_ = learned[int](lambda f: f.n_iter)
+    converged_ = learned[bool](lambda f: f.converged)
+    objective_ = learned[float](lambda f: f.objective)
+    n_batch_iter_ = learned[int](lambda f: f.n_updates)
+    n_seen_ = learned[float](lambda f: f.n_seen)
+    n_features_in_ = learned[int](lambda f: f.reading.n_features)
+    feature_names_in_ = learned[np.ndarray](lambda f: f.reading.words)
+
+    def __init_subclass__(cls, *, kw_only: bool = True, without: Sequence[str] = (), **others: object) -> None:
+        super().__init_subclass__(**others)
+        declare(cls, Estimator, ORDER, without)
+
+    @classmethod
+    def _check_names(cls, names: Iterable[str]) -> None:
+        """A TypeError for a name that is no parameter. It says where the setting is, or what it is called here."""
+        known = cls._get_param_names()
+        if set(names) <= set(known):
+            return
+        inside = {
+            setting: f"{family}, as in {family}={kind.__name__}({setting}=...)"
+            for family in known
+            for kind in reversed([*FAMILIES.get(family, {}).values()])  # of those that have it, the default one
+            for setting in kind.__dataclass_fields__
+        }
+        refuse_unknown(cls.__name__, names, known, inside)
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """scikit-learn's, which looks at the signature each time; a fit of little data would notice."""
+        if "_parameter_names" not in vars(cls):
+            cls._parameter_names = tuple(super()._get_param_names())
+        return list(cls._parameter_names)
+
+    def get_params(self, deep: bool = True) -> Settings:
+        """Parameters by name; deep ones are those of components, as `component__setting`."""
+        parameters: Settings = super().get_params(deep=deep)
+        if deep:
+            for name in [name for name in parameters if name in FAMILIES]:
+                component = self._component(name, missing=None)
+                for setting, value in (component.settings() if component else {}).items():
+                    parameters[f"{name}__{setting}"] = value
+        return parameters
+
+    def set_params(self, **parameters: object) -> Self:
+        """Sets parameters, and settings of components as `component__setting`."""
+        changes: dict[str, dict[str, object]] = {}
+        for name in list(parameters):
+            family, _, setting = name.partition("__")
+            if family in FAMILIES and setting:
+                changes.setdefault(family, {})[setting] = parameters.pop(name)
+        super().set_params(**parameters)
+        for family, settings in changes.items():
+            if family not in self._get_param_names():
+                raise ValueError(f"{type(self).__name__} has no parameter {family!r}")
+            component = self._component(family) if vars(self)[family] is not None else None
+            if component is None:
+                raise ValueError(f"{family} is None and has no settings: set it to a component first")
+            setattr(self, family, with_settings(component, settings, family))
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the fitted model to one file that `topmix.load` reads. Atomic: the whole file is written, or none. It
+        is read back before it takes its name, so a model that was there before is replaced by one that loads.
+
+        Any safetensors library reads its arrays. Callbacks are not saved, and of the engine only its name: `load` takes
+        one. A parameter that is neither JSON, an array nor a component of topmix, for instance a RandomState, is left
+        out: a note in the file says so, and the loaded estimator has the default.
+        """
+        save(self, path)
+
+    @abstractmethod
+    def _write(self, fitted: F, out: Writer) -> None:
+        """Puts the model into a file."""
+
+    @abstractmethod
+    def _read(self, about: AboutFit, file: CheckedReader, K: int) -> F:
+        """What `_write` wrote; `about` are the fields that are the same for all estimators."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted is not None
+
+    def _found(self) -> F:
+        """What was learned. Before a fit it is scikit-learn's error."""
+        check_is_fitted(self)
+        assert self._fitted is not None
+        return self._fitted
+
+    def _with(self, fitted: F) -> Self:
+        """This estimator with something else learned."""
+        now = copy.copy(self)
+        now._fitted = fitted
+        return now
+
+    def _declared(self) -> Self:
+        """The parameters in the types that the signature declares, so that nothing below meets 2.0 for 2 or an array
+        without dimensions; the user's own stay the objects that were passed, as scikit-learn wants it."""
+        now = copy.copy(self)
+        for name, value in declared_parameters(self).items():
+            setattr(now, name, value)
+        return now
+
+    def _is_warm(self) -> bool:
+        return bool(self.warm_start) and self._fitted is not None
+
+    def _learn(self, fit: Callable[[], F]) -> Self:
+        """A fit replaces what was learned, all of it at once; an interrupted one leaves what there is."""
+        try:
+            with use_threads(self._threads()):
+                self._fitted = fit()
+        except Interrupted as stop:
+            if stop.fitted is not None:
+                self._fitted = stop.fitted
+                warn_of_interrupt(stop.n_pass)
+            raise KeyboardInterrupt from None
+        return self
+
+    def _settings(
+        self, size: float, n_features: int, fitted: Callable[[Any, Sequence[Record]], F], clock: Clock
+    ) -> FitSettings[F]:
+        """How a fit of this estimator runs, as its parameters say."""
+        return FitSettings(
+            title=type(self).__name__,
+            size=size,
+            n_features=n_features,
+            report=FitReport(fitted, self._with),
+            n_init=1 if self._is_warm() else whole_number(self.n_init, "n_init"),
+            max_time=None if self.max_time is None else positive_number(self.max_time, "max_time"),
+            callbacks=list(self.callbacks or ()),
+            verbose=self.verbose,
+            keeps_last=self._fitted is None,
+            clock=clock,
+        )
+
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+
+    def _engine(self) -> Engine:
+        engine: Engine = self._component("engine")
+        return engine
+
+    def _threads(self) -> int:
+        """Threads of this process, by `n_jobs` and the engine."""
+        return self._engine().threads(count_of_threads(as_declared(self.n_jobs, int)))
+
+    def _component(self, name: str, missing: object = "refused") -> Any:
+        """The component that a parameter stands for. `missing=None`: None where it is not a valid one."""
+        try:
+            return component_of(getattr(self, name), name)
+        except ValueError:
+            if missing is None:
+                return None
+            raise
+
+    def _frame(self, columns: Columns) -> DataFrame:
+        """A DataFrame of the user's kind: that of `set_output`, else that of the training data, else of pandas."""
+        return frame(columns, output_kind(self) or (None if self._fitted is None else self._fitted.reading.frame))
+
+
+# The parameters that estimators share: each has its type, its default and its description once, here.
+
+
+class Running(Estimator[F]):
+    """How a fit runs.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Threads. None and -1 use all cores (scikit-learn uses one). The results are the same for any value.
+    random_state : int, RandomState or None
+        The same seed gives the same bits.
+    verbose : int or None
+        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere. None shows a bar on a terminal or in
+        a notebook if the fit takes longer than ten seconds. 0 is silent.
+    callbacks : list of callables or None
+        Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
+    """
+
+    n_jobs: int | None = None
+    random_state: object = None
+    verbose: int | None = None
+    callbacks: list[Callback] | None = None
+
+
+class Sized(Estimator, kw_only=False):
+    """How many topics or clusters there are.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of topics, K.
+    """
+
+    n_components: int = 100
+
+
+class Started(Sized):
+    """How often a fit starts, and from where.
+
+    Parameters
+    ----------
+    max_time : float or None
+        Seconds for the whole fit, including initialisation and all `n_init` starts. The fit stops before a pass that
+        would not fit in, judging by the pass before it; every start makes at least one pass. None: no limit.
+    n_init : int
+        Starts to try; the one with the best objective is kept.
+    warm_start : bool
+        Start `fit` from the topics of the last one.
+    """
+
+    max_time: float | None = None
+    n_init: int = 1
+    warm_start: bool = False
+
+
+class Seeded(Started):
+    """Topics that may start where a user says.
+
+    Parameters
+    ----------
+    seeds : list of lists of words, Seeds or None
+        Words that topics 0, 1, ... should have, as a prior that stays while they are learned; None in the list is a
+        topic without. `topmix.Seeds` also says how strong they are, and which words are banned from topics or pinned.
+    init : {"auto", "blended", "documents", "random"}, array of shape (n_components, n_features) or a fitted estimator
+        Where topics start. "auto" is "blended": a little of one document in a lot of the corpus mean. Or pseudo-counts,
+        given or those in `components_` of, for instance, a CombinatorialLDA.
+    """
+
+    seeds: object = None
+    init: object = "auto"
+
+
+class Learning(Estimator):
+    """What learns, and who computes.
+
+    Parameters
+    ----------
+    engine : {"threads", "serial", "ray", "cuda"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine; those of "cuda", a GPU, within rounding.
+    """
+
+    n_active: int | None = 16
+    learner: str | Learner = "memoized"
+    engine: str | Engine = "threads"
+    tol: float = 1e-3
+
+    def _learner(self) -> Learner:
+        learner: Learner = self._component("learner")
+        learner.check_engine(self._engine())
+        return learner
+
+
+def output_kind(estimator: object) -> str | None:
+    """The kind of DataFrame that `set_output` asks for. scikit-learn has no public way to ask."""
+    wanted: str = _get_output_config("transform", estimator)["dense"]
+    return wanted if wanted in FRAMES else None

@@ -1,0 +1,259 @@
+"""How estimators go to a file and come back.
+
+An estimator offers two methods. `_write` puts the model that it learned into a `Writer`; `_read` takes the same from a
+`CheckedReader`, which checks each type, shape and range. Parameters, how data was read, history, names, edits and the
+numbers named in `_saved_numbers` are saved for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+
+from topmix import _core
+from topmix._version import __version__
+from topmix.base.checks import CorpusError
+from topmix.base.component import Component, declared_types, fits, from_dict, plain
+from topmix.base.fields import MODEL, CheckedReader, ModelFileError, Writer, open_file, write_file
+from topmix.base.paths import open_whole, path_of
+from topmix.engines import ENGINES
+from topmix.engines.engine import Engine
+from topmix.estimators.declared import FAMILIES, component_of, declared_parameters
+from topmix.io.priors import ByGroup, Covariates, OverTime
+from topmix.io.reading import Reading
+from topmix.learn.history import read_history
+from topmix.results.names import checked_topic_names
+from topmix.results.topics import AboutFit, FittedTopics
+from topmix.results.view import Reproducibility
+
+if TYPE_CHECKING:
+    from topmix.estimators.estimator import Estimator
+    from topmix.results.predictor import Predictor
+
+MODULE_OF = {  # the classes that `load` knows
+    "LDA": "lda",
+    "HDP": "hdp",
+    "GibbsLDA": "gibbs",
+    "CombinatorialLDA": "combinatorial",
+    "GaussianMixture": "gaussian",
+    "MultinomialMixture": "multinomial",
+    "VonMisesFisherMixture": "von_mises_fisher",
+    "GaussianAdmixture": "admixture",
+    "VonMisesFisherAdmixture": "admixture",
+    "LabelledLDA": "labelled",
+    "SupervisedLDA": "supervised",
+}
+COMPONENTS: dict[str, Mapping[str, type[Component]]] = {  # that parameters may be
+    **FAMILIES,
+    "doc_topic_prior": {"covariates": Covariates},
+    "topic_word_prior": {"over_time": OverTime, "by_group": ByGroup},
+}
+DEFAULT_ENGINE = "threads"
+WHOLE = ("n_iter", "n_updates", "n_samples", "n_sweeps")
+LARGEST_COUNT = 2**62
+
+logger = logging.getLogger(__name__)
+
+
+def save(estimator: Estimator, path: str | os.PathLike[str]) -> None:
+    name, fitted = type(estimator).__name__, estimator._found()
+    if type(estimator).__module__ != f"topmix.estimators.{MODULE_OF.get(name)}":
+        raise ModelFileError(f"{name} is not an estimator of topmix, so `load` would not know it: use pickle or joblib")
+    out = Writer()
+    out.value("n_components", fitted.model.n_components)
+    estimator._write(fitted, out)
+    parameters, given_arrays, notes = _parameters(estimator)
+    for note in notes:
+        logger.warning("%s: %s", path, note)
+    numbers = {a: getattr(fitted, a) for a in estimator._saved_numbers}
+    about = {
+        "estimator": name,
+        "parameters": parameters,
+        "notes": notes,
+        **fitted.reading.about(),
+        "history": [record.to_dict() for record in fitted.history],
+        "numbers": {a: value for a, value in numbers.items() if value is not None},
+        "extra": out.values,
+    }
+    if isinstance(fitted, FittedTopics) or fitted.names or fitted.edits:
+        about["topic_names"] = [[int(k), name] for k, name in sorted(fitted.names.items())]
+        about["edits"] = list(fitted.edits)
+    if fitted.places is not None:
+        about["places"] = fitted.view.places.tolist()
+    if fitted.reproducibility is not None:
+        about["reproducibility"] = fitted.reproducibility.to_dict()
+    arrays = out.arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}
+
+    def read_back(file: IO[bytes]) -> None:
+        try:
+            _load(file, path_of(path), mapped=True)  # without a second model in memory
+        except (CorpusError, ValueError, RecursionError) as error:
+            raise ModelFileError(
+                f"{path}: was not written, because `load` would refuse it: {error}; use pickle or joblib instead"
+            ) from error
+
+    write_file(path_of(path), MODEL, arrays, about, read_back)
+
+
+def load(path: str | os.PathLike[str], *, mapped: bool = False, engine: str | Engine | None = None) -> Any:
+    """The estimator that `save` wrote, ready to predict, to be fitted further or to be saved again.
+
+    With `mapped`, its arrays stay in the file, which is mapped into memory: processes that load the same file share
+    them. Replace such a file by another, as `save` does, and do not write into it.
+
+    A file says what was learned, and never where to compute: the estimator has the default engine, or the `engine` that
+    is passed here. If the fit used another one than the default, and none is passed, a warning is logged.
+    """
+    if engine is not None:
+        component_of(engine, "engine")  # an error of the caller comes first
+    estimator, used = _opened(path_of(path), mapped=mapped)
+    if engine is not None:
+        estimator.set_params(engine=engine)
+    elif used not in (None, DEFAULT_ENGINE):
+        logger.warning("%s: the fit used engine=%r, and a file does not choose it: load(path, engine=...)", path, used)
+    return estimator
+
+
+def load_predictor(path: str | os.PathLike[str], *, mapped: bool = True) -> Predictor:
+    """The Predictor of a model in a file, as `model.save` wrote it. The file is mapped into memory: processes that open
+    the same file share it. Replace it by another file, as `save` does, and do not write into it. With `mapped=False` it
+    is read, and may be written to afterwards."""
+    model, _ = _opened(path_of(path), mapped=mapped)
+    if not hasattr(model, "predictor"):
+        raise ValueError(f"{path} holds a {type(model).__name__}, which has no predictor")
+    found: Predictor = model.predictor()
+    return found
+
+
+def _opened(path: Path, *, mapped: bool) -> tuple[Estimator, str | None]:
+    """What `_load` finds in a file, and errors that name it."""
+    with open_whole(path) as file:
+        try:
+            return _load(file, path, mapped=mapped)
+        except CorpusError as error:  # the layout's own, which is the corpus's too
+            said = str(error).removeprefix(f"{path}: ")
+            raise ModelFileError(f"{path}: this is not a topmix model: {said}") from error
+        except (ValueError, RecursionError) as error:  # ModelFileError, or a parameter that its estimator refuses
+            raise ModelFileError(f"{path}: {error}") from error
+
+
+def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> tuple[Estimator, str | None]:
+    """The estimator, and the name of the engine that learned it."""
+    file = open_file(opened, path, MODEL, mapped=mapped)
+    name = file.text("estimator")
+    if name not in MODULE_OF:
+        raise ModelFileError(f"holds a {name!r}, which topmix {__version__} does not know")
+    module = importlib.import_module(f"topmix.estimators.{MODULE_OF[name]}")
+    estimator, used = _construct(vars(module)[name], file)
+    estimator._threads()  # every question to a model asks for it
+    about: AboutFit = {"reading": Reading.read(file), "history": tuple(read_history(file))}
+    for number, value in (file.table("numbers") or {}).items():
+        if number not in estimator._saved_numbers or not _is_sound(number, value):
+            raise ModelFileError(f"{name} has no number {number!r} that could be {str(value)[:60]!r}")
+        about[number] = value
+    if "topic_names" in file.about:
+        about["names"] = checked_topic_names(file.about["topic_names"])
+    if "edits" in file.about:
+        about["edits"] = tuple(file.items("edits"))
+    K = file.integer("n_components", 1, _core.MAX_TOPICS)
+    if (reproducibility := file.table("reproducibility", missing=None)) is not None:
+        about["reproducibility"] = Reproducibility.from_dict(reproducibility, K, file.n_features)
+    if "places" in file.about:
+        try:
+            places = about["places"] = np.array(file.about["places"], np.float64)
+        except (TypeError, ValueError) as error:
+            raise ModelFileError(f"'places' is not a list of positions: {error}") from error
+        if places.shape != (K, 2) or not (np.abs(places) < 1e3).all():
+            raise ModelFileError(f"'places' is not a list of {K} positions in the plane")
+    try:
+        estimator._fitted = estimator._read(about, file, K)
+    except TypeError as error:  # a mixture with names of topics
+        raise ModelFileError(f"has parts that a {name} does not have: {error}") from error
+    if file.left:
+        raise ModelFileError(f"has arrays that a {name} does not have: {', '.join(sorted(file.left))[:200]}")
+    return estimator, used
+
+
+def _construct(cls: Any, file: CheckedReader) -> tuple[Estimator, str | None]:
+    """The estimator with its parameters: known names, and values of the types that its signature declares. Its engine
+    is the default, and beside it is the name of the one that the file has."""
+    hints, known = declared_types(cls), cls._get_param_names()
+    parameters = dict(file.table("parameters") or {})
+    for name, value in parameters.items():
+        is_known = name in known and name != "callbacks"
+        if is_known and name in COMPONENTS and isinstance(value, dict):
+            parameters[name] = from_dict(value, COMPONENTS[name], name)
+        elif not is_known or not (_is_json(value) if hints[name] in (object, Any) else fits(value, hints[name])):
+            raise ModelFileError(f"{cls.__name__} has no parameter {name!r} that could be {str(value)[:60]!r}")
+    for full_name in sorted(file.left):
+        name, _, key = full_name.removeprefix("parameters.").partition(".")
+        if not full_name.startswith("parameters."):
+            continue
+        if name not in known or hints[name] not in (object, Any) or (name in parameters and not key):
+            raise ModelFileError(f"{cls.__name__} has no parameter {name!r} that could be an array")
+        array = file.any_array(full_name)
+        if key:  # one entry of a table of arrays
+            table = parameters[name] if isinstance(parameters.get(name), dict) else {}
+            parameters[name] = {**table, key: array}
+        else:
+            parameters[name] = array
+    used = parameters.pop("engine", None)
+    return cls(**parameters), None if used is None else _engine_name(component_of(used, "engine"))
+
+
+def _engine_name(engine: Component) -> str | None:
+    """The short name of an engine of topmix."""
+    return next((name for name, kind in ENGINES.items() if type(engine) is kind), None)
+
+
+def _parameters(estimator: Estimator) -> tuple[dict[str, object], dict[str, np.ndarray], list[str]]:
+    """Those that JSON holds, those that are arrays, and a note on each that is neither."""
+    values: dict[str, object] = {}
+    arrays: dict[str, np.ndarray] = {}
+    notes = []
+    for name, value in declared_parameters(estimator).items():
+        if name == "callbacks":
+            continue
+        if name == "engine" and (used := _engine_name(component_of(value, name))) is not None:
+            values[name] = used  # not its settings: addresses and folders are not for others
+        elif isinstance(value, Component) and type(value) in COMPONENTS.get(name, {}).values():
+            values[name] = value.to_dict()  # `load` knows its class
+        elif _is_array(value):
+            arrays[name] = value.astype(np.float64 if value.dtype.kind == "f" else np.int64)  # labels stay whole
+        elif isinstance(value, dict) and value and all(_is_array(np.asarray(v)) for v in value.values()):
+            arrays |= {f"{name}.{key}": np.atleast_1d(np.asarray(v, np.float64)) for key, v in sorted(value.items())}
+        elif _is_json(value):
+            values[name] = value
+        elif name == "seeds":  # words by their columns, with weights, are keys that JSON does not have
+            values[name] = component_of(value, name).to_dict()
+        else:
+            notes.append(f"{name} was a {type(value).__name__}, which a file cannot hold; the default stands for it")
+    return values, arrays, notes
+
+
+def _is_sound(number: str, value: object) -> bool:
+    """Whether one of the numbers beside a model can be this: counts are not negative, and most of them are whole."""
+    if number == "converged" or isinstance(value, bool):
+        return number == "converged" and isinstance(value, bool)
+    if not isinstance(value, int if number in WHOLE else int | float):
+        return False
+    return not number.startswith("n_") or 0 <= value <= LARGEST_COUNT
+
+
+def _is_array(value: object) -> TypeGuard[np.ndarray]:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "iuf" and value.size > 0
+
+
+def _is_json(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return all(_is_json(v) for v in value)
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_json(v) for key, v in value.items())
+    value = plain(value)
+    return value is None or isinstance(value, bool | int | float | str)

@@ -1,0 +1,300 @@
+"""Gaussian mixtures as scikit-learn estimators."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import numpy as np
+from sklearn.utils import Tags, check_random_state
+
+from topmix.base.checks import MOST_POSITIVE, count_of_active, number_from, one_of, positive_number, whole_number
+from topmix.base.dirichlet import OBJECTIVES
+from topmix.corpus.rows import Rows
+from topmix.estimators.declared import Settings
+from topmix.estimators.estimator import learned
+from topmix.estimators.odd_data import array, responsibilities
+from topmix.estimators.vectors import VectorMixture
+from topmix.io.reading import Reading
+from topmix.io.rows import read_rows
+from topmix.learn.first_clusters import GaussianStart
+from topmix.learn.problem import Given
+from topmix.models.frame import SHAPES
+from topmix.models.gaussian import Gaussian
+from topmix.models.gaussian_start import STARTS, Summary, at, empty
+from topmix.models.mixture import Admixture, Mixture
+from topmix.models.weights import FiniteDirichlet
+from topmix.results.mixture import FittedMixture
+from topmix.steps.rows import CandidateStep
+from topmix.steps.step import LocalStep
+
+
+class GaussianMixture(VectorMixture):
+    """Clusters of vectors, with posteriors that keep the top few clusters of each row.
+
+    Stands in for scikit-learn's GaussianMixture and BayesianGaussianMixture, with their names; with `n_active=None` and
+    `learner="batch"` the objectives "ml" and "vb" take their very steps. The defaults are faster and find better
+    clusters: each row keeps its `n_active` best clusters, clusters move after each of up to ten batches, and the prior
+    of covariances is as strong as the data asks for.
+
+    Parameters
+    ----------
+    covariance_type : {"full", "diag", "spherical", "tied"}
+        The shape of covariances: any, with zeros off the diagonal, one number, or any but the same for all clusters.
+    zero_mean : bool
+        Whether all means are zero, so that clusters differ by their covariances alone.
+    objective : {"map", "vb", "ml"}
+        What is climbed: the log posterior at a point, its mode where parameters are unbounded (log odds of weights, log
+        scale of covariances); a bound on the evidence with full posteriors; or the likelihood alone (EM).
+    candidates : int or None
+        Clusters that a row is scored by, for hundreds of clusters and more: those nearest to the one that it was in at
+        the last visit; every tenth pass scores all. None always does, and so does stochastic learning, which remembers
+        nothing of a row. The objective is never overstated, but between full scans it may fall.
+    mean_prior : array of shape (n_features,) or None
+        Where means are expected. None is the mean of the data.
+    mean_precision_prior : float or None
+        How many rows that expectation is worth. None is 1 with "vb" and next to nothing with "map".
+    degrees_of_freedom_prior : float or None
+        How many rows the expected covariance is worth. None is n_features with "vb"; with "map" the data chooses among
+        none and up to 300, by scoring each row by its cluster without it.
+    covariance_prior : array or None
+        The expected covariance times degrees_of_freedom_prior: (n_features, n_features) for "full" and "tied",
+        (n_features,) for "diag", a number for "spherical". None is the covariance of the data with "vb", raised to
+        reg_covar in directions that have less, and with "map" the covariance that clusters have on average.
+    reg_covar : float
+        Added to the variances of every cluster after each update, as in scikit-learn. Where it is not small beside
+        them, the objective may fall a little.
+    init_params : {"auto", "split", "k-means++", "kmeans", "random", "random_from_data"}, array or dict
+        Where clusters start: one cluster that is divided until there are enough, with a few passes over a growing
+        sample in between; rows far from each other, with what is nearest to them; k-means; random responsibilities;
+        random rows. "auto" is k-means for up to 25 clusters of fewer than 100,000 rows, unless columns in other units
+        or clusters one within another make another start clearly better. Beyond that, and with `zero_mean`, it tries
+        "split" and a short k-means, in the scales of the whole data (with `zero_mean` "k-means++"), and takes what
+        makes a sample of the data more likely after a pass over it. Or responsibilities (n_samples, n_components), or
+        labels (n_samples,). Or a dict with some of "weights", "means" and "precisions", in the shapes of scikit-learn's
+        weights_init, means_init and precisions_init; the rest is as with "auto".
+
+    Attributes
+    ----------
+    means_ : ndarray of shape (n_components, n_features)
+    covariances_, precisions_, precisions_cholesky_ : ndarray
+        In scikit-learn's shapes. Under "vb" the covariance is, as there, the inverse of the expected precision. To make
+        a mixture without a fit, set weights_, means_ and then precisions_cholesky_.
+    mean_precision_, degrees_of_freedom_ : ndarray
+        beta and nu of each cluster: with the prior, the rows that it stands for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from topmix import GaussianMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(-5, 1, (50, 2)), rng.normal(5, 1, (50, 2))])
+    >>> gm = GaussianMixture(2, random_state=0).fit(X)
+    >>> gm.means_.shape
+    (2, 2)
+    """
+
+    covariance_type: str = "full"
+    zero_mean: bool = False
+    candidates: int | None = None
+    mean_prior: object = None
+    mean_precision_prior: float | None = None
+    degrees_of_freedom_prior: float | None = None
+    covariance_prior: object = None
+    reg_covar: float = 1e-6
+    init_params: object = "auto"
+
+    _likelihood = Gaussian
+    _least_batch = 2_000  # an update of the clusters costs more than a visit to fewer
+
+    means_ = learned[np.ndarray](lambda f: f.model.likelihood.mean(), keep=True)
+    covariances_ = learned[np.ndarray](lambda f: f.model.likelihood.covariances(), keep=True)
+    mean_precision_ = learned[np.ndarray](lambda f: f.model.likelihood.posterior.beta)
+    degrees_of_freedom_ = learned[np.ndarray](lambda f: f.model.likelihood.posterior.nu)
+
+    @property
+    def precisions_(self) -> np.ndarray:
+        return np.linalg.inv(self.covariances_) if self._has_matrices() else 1.0 / self.covariances_
+
+    @property
+    def precisions_cholesky_(self) -> np.ndarray:
+        """C with C C' the precision, upper triangular."""
+        if not self._has_matrices():
+            return 1.0 / np.sqrt(self.covariances_)
+        lower = np.linalg.inv(np.linalg.cholesky(self.covariances_))
+        return np.ascontiguousarray(np.swapaxes(lower, -1, -2))
+
+    @precisions_cholesky_.setter
+    def precisions_cholesky_(self, value: object) -> None:
+        """A mixture made by hand, as with scikit-learn: set weights_ and means_, and this last. It is one at a point,
+        whatever `objective` says, and ready to predict, to score, to sample, to be saved and to start a warm fit."""
+        if not (hasattr(self, "weights_") and hasattr(self, "means_")):
+            raise AttributeError("set weights_ and means_ first, and precisions_cholesky_ last")
+        kind = one_of(self.covariance_type, SHAPES, "covariance_type")
+        means = np.asarray(self.means_, dtype=np.float64)
+        if means.ndim != 2:
+            raise ValueError(f"means_ must be an array of (n_components, n_features), got one of {means.shape}")
+        K, D = means.shape
+        weights = weights_of_clusters(self.weights_, K, "weights_")
+        is_matrix = kind in ("full", "tied")
+        C = array(value, _shapes(K, D)[kind], "precisions_cholesky_")
+        covariances = np.linalg.inv(C @ np.swapaxes(C, -1, -2)) if is_matrix else 1.0 / np.square(C)
+        mean = weights @ means
+        each = covariances[:, None] if kind == "spherical" else covariances
+        within, apart = np.broadcast_to(each, (K, D, D) if is_matrix else (K, D)), means - mean
+        between = np.einsum("ki,kj->kij", apart, apart) if is_matrix else apart**2
+        data = Summary(1.0, mean, np.tensordot(weights, within + between, axes=1))
+        prior = empty(data, "float64", K, covariance_type=kind, objective="ml", reg_covar=0.0)
+        allocation = FiniteDirichlet.uniform(1.0, K, "ml").update(weights)
+        model = Mixture(allocation, at(prior, weights, means, covariances), D, K)
+        for name in {"weights_", "means_"} & set(vars(self)):
+            delattr(self, name)  # the model has them from now on
+        self._fitted = FittedMixture(reading=Reading(model.n_features), model=model)
+
+    def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Rows drawn from the fitted mixture, cluster by cluster, and the cluster of each."""
+        kind = self._gaussian.covariance_type
+        rng = check_random_state(self.random_state)
+        labels = self._sampled_labels(n_samples, rng)
+        noise = rng.standard_normal((len(labels), self.n_features_in_))
+        if self._has_matrices():
+            root = np.linalg.cholesky(self.covariances_)
+            noise = noise @ root.T if kind == "tied" else np.einsum("nij,nj->ni", root[labels], noise)
+        else:
+            sd = np.sqrt(self.covariances_)[labels]
+            noise *= sd if kind == "diag" else sd[:, None]
+        return self.means_[labels] + noise, labels
+
+    def _local_step(self, K: int) -> LocalStep:
+        L = count_of_active(self.n_active, K)
+        if self.candidates is None or not self._component("learner").remembers_rows:
+            return super()._local_step(K)
+        if whole_number(self.candidates, "candidates") < L:
+            raise ValueError(f"candidates must be at least n_active, {L}, got {self.candidates!r}")
+        return CandidateStep(Gaussian, L)
+
+    def _start_from(self, model: Mixture | Admixture) -> Given:
+        assert isinstance(model.likelihood, Gaussian)
+        start, stats = super()._start_from(model)
+        clusters = replace(model.likelihood, n_candidates=int(self.candidates or 0), near=None, age=0)
+        return Given(replace(start, likelihood=clusters), stats)
+
+    @property
+    def _gaussian(self) -> Gaussian:
+        likelihood = self._found().model.likelihood
+        assert isinstance(likelihood, Gaussian)
+        return likelihood
+
+    def _has_matrices(self) -> bool:
+        return self._gaussian.shape.is_matrix
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        learner = self._component("learner", missing=None)
+        tags.input_tags.sparse = self.covariance_type == "diag" or not (learner and learner.travels)
+        return tags
+
+    def _read_rows(self, X: object, known: Reading | None) -> tuple[Rows, Reading]:
+        return read_rows(X, owner=type(self).__name__, known=known)
+
+    def _start(self, data: Rows, weight: np.ndarray | None, K: int) -> GaussianStart:
+        D, init = data.shape[1], "auto" if isinstance(self.init_params, dict) else self.init_params
+        refuse_what_does_not_fit(K, D, self.covariance_type)
+        settings = priors(self, D)
+        r = responsibilities(init, len(data), K, STARTS, "init_params")
+        return GaussianStart(
+            data=data,
+            weight=weight,
+            K=K,
+            settings=settings,
+            weights=self._weight_prior(),
+            n_active=count_of_active(self.n_active, K),
+            how=str(init) if r is None else r,
+            parts=checked_start(self, K, D),
+            n_candidates=int(self.candidates or 0),
+        )
+
+
+# Parameters as users give them: refused with a reason, or in the form that models take
+
+
+def refuse_what_does_not_fit(K: int, D: int, covariance_type: str) -> None:
+    """Full covariances of thousands of columns: better an error now than a machine that swaps."""
+    needed = 8 * 10 * D**2 * {"full": K, "tied": 1}.get(covariance_type, 0)
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not on this system
+        return
+    if needed > there:
+        raise ValueError(
+            f"{K} clusters with covariance_type={covariance_type!r} in {D} columns need about {needed / 1e9:,.0f} GB, "
+            f"and there are {there / 1e9:,.0f} GB of memory. Use 'diag' or 'tied', or fewer columns, by PCA say."
+        )
+
+
+def priors(estimator: GaussianMixture, D: int) -> Settings:
+    """What `gaussian_start.empty` takes."""
+    kind = one_of(estimator.covariance_type, SHAPES, "covariance_type")
+    mean, covariance = estimator.mean_prior, estimator.covariance_prior
+    mean_precision, degrees = estimator.mean_precision_prior, estimator.degrees_of_freedom_prior
+    is_matrix, shape = kind in ("full", "tied"), _shapes(1, D)["full" if kind == "tied" else kind][1:]
+    if mean_precision is not None:
+        positive_number(mean_precision, "mean_precision_prior")
+    if degrees is not None:
+        positive_number(degrees, "degrees_of_freedom_prior", least=D - 1.0 if is_matrix else 0.0)
+    return {
+        "covariance_type": kind,
+        "objective": one_of(estimator.objective, OBJECTIVES, "objective"),
+        "zero_mean": bool(estimator.zero_mean),
+        "mean_prior": None if mean is None else array(np.atleast_1d(np.asarray(mean)), (D,), "mean_prior"),
+        "mean_precision_prior": mean_precision,
+        "degrees_of_freedom_prior": degrees,
+        "covariance_prior": None if covariance is None else positive(covariance, shape, is_matrix, "covariance_prior"),
+        "reg_covar": number_from(estimator.reg_covar, "reg_covar", 0.0, MOST_POSITIVE),
+    }
+
+
+def checked_start(
+    estimator: GaussianMixture, K: int, D: int
+) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:  # weights, means, covariances
+    """What init_params gives of weights, means and covariances, the inverse of its precisions."""
+    if not isinstance(estimator.init_params, dict):
+        return None, None, None
+    unknown = set(estimator.init_params) - {"weights", "means", "precisions"}
+    if unknown:
+        raise ValueError(f"init_params may have 'weights', 'means' and 'precisions', not {sorted(unknown)[0]!r}")
+    weights, means, precisions = (estimator.init_params.get(name) for name in ("weights", "means", "precisions"))
+    if weights is not None:
+        weights = weights_of_clusters(weights, K, "weights", "init_params: ")
+    if means is not None:
+        if estimator.zero_mean:
+            raise ValueError("init_params: 'means' do not go with zero_mean=True")
+        means = array(means, (K, D), "means", "init_params: ")
+    if precisions is None:
+        return weights, means, None
+    kind, is_matrix = estimator.covariance_type, estimator.covariance_type in ("full", "tied")
+    precisions = positive(precisions, _shapes(K, D)[kind], is_matrix, f"{kind} precision", "init_params: ")
+    return weights, means, np.linalg.inv(precisions) if is_matrix else 1.0 / precisions
+
+
+def weights_of_clusters(value: object, K: int, parameter: str, where: str = "") -> np.ndarray:
+    weights = array(value, (K,), parameter, where)
+    if weights.min() < 0 or not np.isclose(weights.sum(), 1):
+        raise ValueError(f"{where}The parameter '{parameter}' must not be negative and must sum to one")
+    return weights
+
+
+def _shapes(K: int, D: int) -> dict[str, tuple[int, ...]]:
+    """Of scikit-learn's precisions."""
+    return {"full": (K, D, D), "tied": (D, D), "diag": (K, D), "spherical": (K,)}
+
+
+def positive(value: object, shape: tuple[int, ...], is_matrix: bool, parameter: str, where: str = "") -> np.ndarray:
+    """Symmetric positive definite matrices, or positive numbers."""
+    a = array(value, shape, parameter, where)
+    if not is_matrix and a.min() > 0:
+        return a
+    if is_matrix and np.allclose(a, np.swapaxes(a, -1, -2)) and np.linalg.eigvalsh(a).min() > 0:
+        return a
+    wanted = "symmetric, positive-definite" if is_matrix else "positive"
+    raise ValueError(f"{where}The parameter '{parameter}' should be {wanted}")

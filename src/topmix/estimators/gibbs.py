@@ -1,0 +1,329 @@
+"""Topics of tokens, how they are fitted and where they start, and collapsed Gibbs sampling as a scikit-learn
+estimator."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, Unpack
+
+import numpy as np
+from sklearn.utils import Tags
+
+from topmix.base.checks import LARGEST_COUNT, count_of_components, whole_number, whole_number_or_none
+from topmix.base.fields import CheckedReader, ModelFileError, Writer
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.shard import row_sums
+from topmix.engines.engine import Engine
+from topmix.estimators.declared import CountOptions, FitOptions, takes
+from topmix.estimators.estimator import Seeded, learned
+from topmix.estimators.odd_data import (
+    MOST_DRAWN,
+    check_targets,
+    check_whole_counts,
+    warn_of_many_tokens,
+    warn_of_odd_data,
+)
+from topmix.estimators.priors import CLONED, document_prior, document_prior_as_given, word_prior, word_prior_as_given
+from topmix.estimators.topics import TopicEstimator
+from topmix.io.documents import read
+from topmix.io.reading import Reading
+from topmix.learn.chains import Chain, HardTopics
+from topmix.learn.fit import run
+from topmix.learn.history import Record
+from topmix.learn.problem import Problem
+from topmix.learn.samplers import Sampler
+from topmix.learn.tokens import Sweeps, TokenSchedule, no_step
+from topmix.models.document_prior import DocTopics, DocumentPrior, Prior
+from topmix.models.statistics import PseudoCounts
+from topmix.models.topic_words import HeldWords, TopicWords
+from topmix.models.topics import DocumentOptions, TopicModel
+from topmix.models.words import WordTotal
+from topmix.results.measures import Fits
+from topmix.results.seeds import Seeds
+from topmix.results.topics import AboutFit, FittedTopics
+
+NEW_DOCUMENTS = DocumentOptions(n_active=32, exclude=True, tol=0.05)  # how documents are solved that were not sampled
+
+
+class TokenEstimator(TopicEstimator):
+    """GibbsLDA and CombinatorialLDA: every token has one topic, so counts are whole.
+
+    Attributes
+    ----------
+    token_topics_ : ndarray of shape (n_tokens,)
+        The topic of each token after the last pass: row by row, columns sorted, repeated by count.
+    """
+
+    _most_tokens: ClassVar[int] = LARGEST_COUNT  # of a document
+
+    token_topics_ = learned[np.ndarray](lambda f: f.token_topics)
+
+    @takes(CountOptions)
+    def fit(self, X: object, y: object = None, **how: Unpack[CountOptions]) -> Self:
+        """Learns topics of the tokens of X: texts, or whole counts of shape (n_samples, n_features). `LDA.fit` says
+        what X may be."""
+        options = FitOptions.of(how)
+        return self._learn(lambda: self._declared()._fit(X, y, options))
+
+    def _fit(self, X: object, y: object, options: FitOptions) -> FittedTopics:
+        owner, warm = type(self).__name__, self._fitted if self._is_warm() else None
+        corpus, reading = read(X, options.how, self._known(), owner=owner, engine=self._engine())
+        check_targets(y, corpus.n_docs)
+        check_whole_counts(corpus, owner, self._most_tokens)
+        warn_of_odd_data(corpus, count_of_components(self.n_components))
+        warn_of_many_tokens(corpus, owner)
+        if warm is not None:
+            self._check_warm(warm)
+        problem = self._problem(corpus, reading, warm)
+
+        def fitted(chain: Chain | HardTopics, history: Sequence[Record]) -> FittedTopics:
+            about: AboutFit = {
+                "reading": reading,
+                "history": tuple(history),
+                "n_iter": len(history),
+                "objective": history[-1].objective,
+                "token_topics": chain.z.astype(np.int32),
+                "names": {} if warm is None else warm.names,
+            }
+            return self._value(chain, about)
+
+        result = run(problem, self._settings(corpus.n_tokens, corpus.n_words, fitted, options.clock), self._rng())
+        converged = result.converged if problem.least_gain > -np.inf else None
+        return replace(fitted(result.model, result.history), converged=converged)
+
+    @abstractmethod
+    def _problem(self, corpus: Corpus, reading: Reading, warm: FittedTopics | None) -> Problem: ...
+
+    @abstractmethod
+    def _value(self, chain: Any, about: AboutFit) -> FittedTopics:
+        """What there is after some passes; `about` are the fields that are the same for both."""
+
+    def _write(self, fitted: FittedTopics, out: Writer) -> None:
+        assert fitted.token_topics is not None
+        out.array("token_topics", fitted.token_topics.astype(np.uint16))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True  # counts are whole: scikit-learn's checks then round theirs
+        return tags
+
+
+def checked_topics(topics: object, n_tokens: int, K: int) -> np.ndarray:
+    z = np.asarray(topics)
+    if z.shape != (n_tokens,):
+        raise ValueError(f"init must have one topic for each of the {n_tokens} tokens, got an array of {z.shape}")
+    if z.size and not (np.issubdtype(z.dtype, np.integer) and z.min() >= 0 and z.max() < K):
+        raise ValueError(f"init must hold whole numbers from 0 to {K - 1}, one topic per token")
+    return z
+
+
+def read_token_topics(file: CheckedReader, K: int) -> np.ndarray:
+    """[tokens] int32, from a model file."""
+    topics = file.array("token_topics", None, dtype="U16").astype(np.int32)
+    try:
+        return checked_topics(topics, len(topics), K)
+    except ValueError as error:
+        raise ModelFileError(f"array 'token_topics': {error}") from error
+
+
+@dataclass(frozen=True)
+class FirstChain:
+    """Where a chain starts: every token at its first topic."""
+
+    corpus: Corpus
+    prior: Prior
+    words: TopicWords
+    sampler: Sampler
+    engine: Engine
+    threads: int
+    annealing: int  # sweeps
+    sweeps: int  # that were made before
+    init: object
+    seeds: PseudoCounts | None  # words that say where topics start
+    held: HeldWords | None
+
+    def model(self, rng: np.random.Generator) -> tuple[Chain, None]:
+        chain = Chain(
+            self.corpus, self.prior, self.words, seed=int(rng.integers(2**63)), threads=self.threads,
+            sampler=self.sampler.name, batch_size=self.sampler.documents_per_block, sweeps=self.sweeps,
+            annealing=self.annealing, device=self.engine.opened(),
+        )  # fmt: skip
+        init, K = self.init, chain.n_components
+        if isinstance(init, Fits):
+            self._start_from_model(chain, init)
+        elif init is None or isinstance(init, str):
+            if init not in (None, "random"):
+                raise ValueError(
+                    f"init={init!r} is not one of None, 'random', an array of topics or a fitted estimator"
+                )
+            topics = rng.integers(K, size=chain.n_tokens, dtype=np.uint16)
+            chain.start(topics if self.seeds is None else self._by_seeds(self.seeds, topics))
+        else:
+            chain.start(checked_topics(init, chain.n_tokens, K))
+        if self.held is not None:
+            chain.start(self._allowed(self.held, chain.z))
+        return chain, None
+
+    def _by_seeds(self, seeds: PseudoCounts, topics: np.ndarray) -> np.ndarray:
+        """The same topics of tokens, except in documents with seed words: there all tokens have the topic whose seed
+        words the document has most of."""
+        of_seeds = self.corpus.to_scipy() @ seeds.by_word().astype(bool).astype(np.float64)  # [D, K] seed words
+        best = np.where(np.asarray(of_seeds.sum(axis=1)).ravel() > 0, np.asarray(of_seeds.argmax(axis=1)).ravel(), -1)
+        of_token = np.repeat(best, row_sums(self.corpus.indptr, self.corpus.value).astype(np.int64))
+        return np.where(of_token >= 0, of_token, topics).astype(topics.dtype)
+
+    def _allowed(self, held: HeldWords, topics: np.ndarray) -> np.ndarray:
+        """The same topics of tokens, except where a word is banned: there the topics that it may have, in turn."""
+        word, K = np.repeat(self.corpus.index, self.corpus.value.astype(np.int64)), held.banned.shape[1]
+        banned_word, banned_topic = held.pairs()
+        wrong = np.flatnonzero(np.isin(word * np.int64(K) + topics, banned_word * np.int64(K) + banned_topic))
+        z = topics.copy()
+        for v in np.unique(word[wrong]):
+            of_word = wrong[word[wrong] == v]
+            allowed = np.setdiff1d(np.arange(K), held.banned.indices[held.banned.indptr[v] : held.banned.indptr[v + 1]])
+            z[of_word] = allowed[np.arange(len(of_word)) % len(allowed)]
+        return z
+
+    def _start_from_model(self, chain: Chain, model: Any) -> None:
+        """The token topics of a model of the same tokens, or else draws from a topic model's responsibilities."""
+        if not hasattr(model, "topic_word_"):
+            name = type(model).__name__
+            raise ValueError(f"init must be fitted before; this {name} has no topics yet{CLONED}")
+        if model.topic_word_.shape != chain.word.T.shape:
+            K, V = chain.word.T.shape
+            raise ValueError(f"init has topics of shape {model.topic_word_.shape}, but ({K}, {V}) are needed")
+        topics = getattr(model, "token_topics_", None)
+        if topics is not None and len(topics) == chain.n_tokens:
+            chain.start(checked_topics(topics, chain.n_tokens, chain.n_components))
+            return
+        prior = getattr(model, "doc_topic_prior_", None)
+        alpha = np.broadcast_to(np.asarray(chain.prior.alpha if prior is None else prior, float), chain.total.shape)
+        theta = model.transform(self.corpus, normalize=False, sparse_output=True)
+        counts = theta.data if prior is None else np.maximum(theta.data - alpha[theta.indices], 0.0)
+        chain.draw(DocTopics(theta.indptr, theta.indices, counts), alpha, model.topic_word_)
+
+
+class GibbsLDA(Seeded, TokenEstimator):
+    """Latent Dirichlet allocation by collapsed Gibbs sampling: every token has one topic, drawn given all the others.
+
+    Parameters
+    ----------
+    sampler : {"parallel", "sequential"} or an object of topmix.chains
+        "sequential" is the textbook sampler, exactly, in one thread. "parallel" draws the documents of a block at once,
+        on all cores, and approximates the same chain. `topmix.chains.Parallel` has the settings: blocks, annealing, and
+        how often priors are learned.
+    doc_topic_prior : float, array of shape (n_components,), "auto" or None
+        Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value a topic.
+    topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
+        Dirichlet prior of topics on words, eta. None is 0.03; "auto" learns one value.
+    max_iter : int
+        Sweeps over all tokens.
+    burn_in : int or None
+        Sweeps before samples count. None is half of max_iter.
+    thin : int
+        After these, every how many-th sweep is a sample. Topics are averages over the samples.
+    init : None, "random", array of shape (n_tokens,) or a fitted estimator
+        The first topics of the tokens: at random, as given (row by row, sorted columns, repeated by count), those in
+        `token_topics_` of a model of the same documents, or drawn from the responsibilities of a fitted LDA.
+    warm_start : bool
+        Continue from the last `fit`: from its token topics if there are as many tokens, else from its topics.
+    engine : {"threads", "serial", "cuda"} or an object of topmix.engines
+        "cuda" keeps the chain on a GPU, for the parallel sampler. Its random numbers are others than the processor's.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Tokens of each word in each topic, averaged over the samples, plus the prior.
+    topic_word_ : ndarray of shape (n_components, n_features)
+        Probabilities of words in topics: components_ over the sums of its rows, which is the samples' phi averaged with
+        the size of the topic as weight.
+    doc_topic_prior_, topic_word_prior_ : alpha and eta, as given or learned.
+    n_samples_ : int
+        Samples that were averaged; 0 where the fit ended before the first, and the last state is used.
+    chain_length_ : int
+        Sweeps of the chain so far, with those of earlier fits where warm_start continued it.
+    objective_ : float
+        log p(words, topics of tokens) after the last sweep, which history_ has for each.
+
+    Examples
+    --------
+    >>> from topmix import GibbsLDA
+    >>> from topmix.data import sample_lda
+    >>> corpus = sample_lda(60, 40, 3, doc_length=30, random_state=0).corpus
+    >>> model = GibbsLDA(3, max_iter=20, random_state=0).fit(corpus)
+    >>> len(model.token_topics_) == corpus.n_tokens
+    True
+    """
+
+    sampler: str | Sampler = "parallel"
+    engine: str | Engine = "threads"
+    doc_topic_prior: object = None
+    topic_word_prior: object = None
+    max_iter: int = 200
+    burn_in: int | None = None
+    thin: int = 5
+    init: object = None
+
+    _most_tokens = MOST_DRAWN
+    _saved_numbers = (*TokenEstimator._saved_numbers, "n_samples", "chain_length")
+
+    n_samples_ = learned[int](lambda f: f.n_samples)
+    chain_length_ = learned[int](lambda f: f.chain_length)
+    doc_topic_prior_ = learned(lambda f: document_prior_as_given(f.topics.prior.alpha, f.topics.prior.learned))
+    topic_word_prior_ = learned(lambda f: word_prior_as_given(f.topics.words.eta))
+
+    def _problem(self, corpus: Corpus, reading: Reading, warm: FittedTopics | None) -> Problem:
+        max_iter, thin = whole_number(self.max_iter, "max_iter"), whole_number(self.thin, "thin")
+        given = whole_number_or_none(self.burn_in, "burn_in", least=0)
+        burn_in = max_iter // 2 if given is None else given
+        sampler: Sampler = self._component("sampler")
+        from_random = warm is None and (self.init is None or (isinstance(self.init, str) and self.init == "random"))
+        annealing = sampler.annealed(burn_in, from_random=from_random)
+        K, V, engine, init = count_of_components(self.n_components), corpus.n_words, self._engine(), self.init
+        if engine.on_device and sampler.name != "parallel":
+            raise ValueError(f"engine='cuda' has sampler='parallel' only, got {sampler.name!r}")
+        at: PseudoCounts | None = None  # words that say where topics start
+        extra: PseudoCounts | None = None
+        held: HeldWords | None = None
+        if warm is not None:
+            prior, words, init = warm.topics.prior, warm.topics.words.update(WordTotal.zeros(V, K)), self
+        else:
+            alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
+            eta, learn_eta = word_prior(self.topic_word_prior, V, K)
+            seeds: Seeds | None = self._component("seeds")
+            if seeds is not None:
+                extra, held = seeds.told(corpus, reading.words, K)
+                learn_eta = learn_eta and extra is None and held is None
+                at = seeds.start(extra, reading.words, V, K)
+            prior = DocumentPrior(alpha, "collapsed", learn_alpha)
+            words = TopicWords(eta, WordTotal.zeros(V, K), "collapsed", learn_eta, extra=extra, held=held)
+            words = replace(words, eta=words.sampled_prior, extra=None, held=None)  # all prior counts in one array
+        threads, sweeps = self._threads(), 0 if warm is None else warm.chain_length
+        return Problem(
+            data=corpus,
+            first=FirstChain(corpus, prior, words, sampler, engine, threads, annealing, sweeps, init, at, held),
+            step=no_step,
+            learner=Sweeps(corpus, burn_in, thin, sampler.learn_every, annealing > 0 and self.seeds is None),
+            engine=engine,
+            threads=threads,
+            n_active=K,
+            max_iter=max_iter,
+            least_gain=-np.inf,
+            plan=TokenSchedule,
+        )
+
+    def _value(self, chain: Chain, about: AboutFit) -> FittedTopics:
+        model = replace(chain.on_host(), document_options=NEW_DOCUMENTS)
+        return FittedTopics(**about, model=model, n_samples=chain.n_samples, chain_length=chain.sweeps)
+
+    def _write(self, fitted: FittedTopics, out: Writer) -> None:
+        fitted.topics.write(out)
+        super()._write(fitted, out)
+
+    def _read(self, about: AboutFit, file: CheckedReader, K: int) -> FittedTopics:
+        prior = DocumentPrior(np.ones(K), "collapsed")
+        words = TopicWords(np.ones((1, 1)), WordTotal.zeros(file.n_features, K), "collapsed")
+        model = TopicModel(prior, words, NEW_DOCUMENTS).read(file, K)
+        return FittedTopics(**about, model=model, token_topics=read_token_topics(file, K))

@@ -1,0 +1,218 @@
+"""Mixtures of vectors: clusters that the texts beside the vectors describe, as words describe topics."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Self, Unpack
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from topmix.base.checks import whole_number
+from topmix.base.threads import use_threads
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.documents import plain
+from topmix.corpus.rows import GroupedRows, Rows
+from topmix.estimators.declared import Settings, VectorOptions, takes
+from topmix.estimators.mixture import ClusterData, MixtureEstimator, rows_of
+from topmix.io.documents import AS_IT_IS, read
+from topmix.io.reading import How, Reading
+from topmix.io.rows import split_texts
+from topmix.models.gaussian import Gaussian
+from topmix.models.mixture import Admixture
+from topmix.models.statistics import MixtureStats
+from topmix.models.von_mises_fisher import VonMisesFisher
+from topmix.results import edits
+from topmix.results.mixture import NO_WORDS, FittedMixture
+from topmix.results.tables import checked_topic
+from topmix.results.view import DataFrame
+
+LEAST_HALF = 2.0  # rows of each half of a cluster
+TWO: Settings = {  # parameters of a fit of two clusters
+    "n_components": 2,
+    "weight_concentration_prior_type": "dirichlet_distribution",
+    "init": "auto",
+    "init_params": "auto",
+    "n_init": 1,
+    "max_time": None,
+    "warm_start": False,
+    "verbose": 0,
+    "callbacks": None,
+}
+
+
+def without_words(n_docs: int, n_words: int) -> Corpus:
+    """Documents that have vectors alone."""
+    none = np.zeros(0, np.int32), np.zeros(0, np.float32)
+    return Corpus.trusted(np.zeros(n_docs + 1, np.int64), *none, n_words)
+
+
+def documents_of(data: Rows, corpus: Corpus) -> Corpus:
+    """Rows, or groups of rows, as documents, with the words of a corpus that has one for each, or one for each row of
+    the groups."""
+    if not isinstance(data, GroupedRows):
+        return corpus.with_columns(vectors=data)
+    if corpus.n_docs != len(data):
+        data = GroupedRows(data.rows, data.starts, data.order, data.names, corpus.to_scipy())
+        corpus = Corpus.from_scipy(data.summed(corpus.to_scipy()), corpus.vocabulary)
+    return corpus.with_columns(vectors=data).named(None if data.names is None else [str(name) for name in data.names])
+
+
+def words_of_rows(corpus: Corpus) -> sp.csr_array:
+    """[rows, V] the words beside each row; where they are known of its group alone, its share of these."""
+    data = corpus.vectors
+    if not isinstance(data, GroupedRows):
+        return corpus.to_scipy()
+    if data.texts is not None:
+        return data.texts
+    group = data.of_row()
+    share = 1.0 / np.maximum(data.lengths(), 1.0)[group]
+    shares = sp.csr_array((share, group, np.arange(len(group) + 1)), (len(group), len(data)))
+    return sp.csr_array(shares @ corpus.to_scipy())
+
+
+def check_texts(n: int, data: Corpus | Rows) -> None:
+    if isinstance(data, GroupedRows):
+        if n not in (len(data), len(data.rows)):
+            size = f"{len(data.rows)} rows in {len(data)} groups"
+            raise ValueError(f"there are {n} texts for {size}: pass one for each row or group")
+    elif n != len(data):
+        raise ValueError(f"there are {n} texts for {len(data)} rows of X: pass one each")
+
+
+def texts_of_documents(corpus: Corpus, texts: list[str] | None) -> list[str] | None:
+    """A text for each document: where documents are groups of rows, and each row has one, all of these."""
+    data = corpus.vectors
+    if texts is None or not isinstance(data, GroupedRows) or len(texts) == len(data):
+        return texts
+    order = range(len(texts)) if data.order is None else data.order.tolist()
+    return [" ".join(texts[n] for n in order[a:b]) for a, b in pairwise(data.starts.tolist())]
+
+
+class VectorMixture(MixtureEstimator):
+    """GaussianMixture and VonMisesFisherMixture. A document is a row of X and, where there are texts, the text beside
+    it.
+
+    Notes
+    -----
+    Rows are computed in the type that they come in: float32 is twice as fast, and where clusters are so thin that it
+    would lose more than a thousandth of a nat, float64 takes its place. An array mapped from a file (numpy.memmap, or
+    the path of a .npy file) is read a piece at a time.
+
+    X of a GaussianMixture may be sparse, a SciPy matrix or a Corpus. Its rows are made dense a piece at a time; only
+    `learner="asynchronous"`, which needs `covariance_type="diag"` then, computes with the entries alone.
+    """
+
+    @takes(VectorOptions)
+    def fit(self, X: object, y: object = None, sample_weight: object = None, **how: Unpack[VectorOptions]) -> Self:
+        """Learns the clusters of X, of shape (n_samples, n_features), or in a .npy, .csv, .tsv or .parquet file."""
+        return self._fit_as(X, y, sample_weight, how)
+
+    @abstractmethod
+    def _read_rows(self, X: object, known: Reading | None) -> tuple[Rows, Reading]:
+        """X, checked."""
+
+    def _data(
+        self, X: object, groups: object = None, how: How = AS_IT_IS, known: Reading | None = None
+    ) -> tuple[Rows, Reading]:
+        self._refuse_groups(groups)
+        if isinstance(X, Corpus) and X.vectors is not None:
+            X = X.vectors
+            if known is not None:
+                return X, known  # they were read before
+        return self._read_rows(X, known)
+
+    def _documents(
+        self, X: object, groups: object, texts: object, how: How, before: FittedMixture | None
+    ) -> ClusterData:
+        if texts is None and isinstance(X, Corpus) and X.vectors is not None:  # both were read before
+            data = X.vectors.alone() if isinstance(X.vectors, GroupedRows) else X.vectors
+            of_rows = data.texts if isinstance(data, GroupedRows) else None
+            X, how = X.with_columns(vectors=data), AS_IT_IS
+            texts = X if of_rows is None else Corpus.from_scipy(of_rows, X.vocabulary)
+        X, texts = split_texts(X, texts)
+        data, reading = self._data(X, groups, how, None if before is None else before.reading)
+        if texts is None:
+            return ClusterData(data, reading)
+        known = None if before is None or before.texts is None else before.texts.reading
+        words, of_words = read(texts, how, known, owner=type(self).__name__, engine=self._engine())
+        check_texts(words.n_docs, data)
+        return ClusterData(data, reading, words, of_words)
+
+    def counts(self, X: object, texts: object = None) -> Corpus:
+        """X as the model reads it: a Corpus in the words of the model, with the vectors beside it where X is vectors
+        and `texts` their texts."""
+        return self._read_known(X, texts=texts)
+
+    def _read_known(self, X: object, groups: object = None, texts: object = None) -> Corpus:
+        if isinstance(X, Corpus) and X.vectors is not None:
+            return X
+        f = self._found()
+        if texts is not None and f.texts is None:
+            raise ValueError(NO_WORDS)
+        with use_threads(self._threads()):
+            found = self._documents(X, groups, texts, AS_IT_IS, f)
+        assert isinstance(found.data, Rows)
+        n_words = 1 if f.texts is None else f.texts.reading.n_features
+        none = without_words(len(found.data), n_words)
+        return documents_of(found.data, none if found.words is None else found.words)
+
+    def representative_documents(
+        self, X: object, *beside: object, texts: object = None, n: int = 5, **named: object
+    ) -> DataFrame:
+        """A table of the documents that are most typical of each cluster, n of each, best first: topic, name, document,
+        weight, its probability of the cluster, and its text where `texts` is a list of texts. A document is the more
+        typical the higher its density in the cluster is.
+
+        Of an admixture, `representative_documents(X, groups)`, the groups that have most of each cluster. Short groups
+        come after long ones: a share counts as rows of the cluster over the rows of the group plus 20."""
+        named = named if texts is None else named | {"texts": texts}
+        corpus, kept = self._read_known(X, *beside, **named), None
+        if isinstance(texts, Iterable) and not isinstance(texts, str):
+            kept = texts_of_documents(corpus, [str(one) for one in plain(texts)])
+        return self._examples(corpus, kept, n)
+
+    def split_topic(
+        self,
+        X: object,
+        topic: int,
+        *beside: object,
+        max_docs: int = 20_000,
+        random_state: int = 0,
+        **named: object,
+    ) -> Self:
+        """Makes two clusters of one: a mixture of two is fitted to the rows of X that are in it, at most `max_docs` of
+        them. The cluster keeps its place and its name, and the second is the last. With `texts=` each gets its own
+        words; without, both have those of the whole. An admixture needs the groups too: split_topic(X, topic, groups).
+        """
+        f, corpus = self._found(), self._read_known(X, *beside, **named)
+        if isinstance(corpus.vectors, GroupedRows):
+            corpus = corpus.with_columns(vectors=corpus.vectors.alone())
+        k, seed = checked_topic(f, topic), whole_number(random_state, "random_state", least=0)
+        mine = np.flatnonzero(self.predict(corpus) == k)
+        if len(mine) > whole_number(max_docs, "max_docs"):
+            mine = np.sort(np.random.default_rng(seed).choice(mine, max_docs, replace=False))
+        rows = rows_of(corpus.vectors)[mine]
+        r = None
+        if len(mine) >= 2 * LEAST_HALF:
+            known = self.get_params(deep=False)
+            two = clone(self).set_params(random_state=seed, **{name: TWO[name] for name in TWO.keys() & known.keys()})
+            of_one = GroupedRows(rows, np.array([0, len(rows)])) if isinstance(corpus.vectors, GroupedRows) else rows
+            r = np.asarray(two.fit(of_one).predict_proba(of_one))
+        if r is None or r.sum(axis=0).min() < LEAST_HALF:
+            raise ValueError(f"cluster {k} cannot be split: too few rows are in it")
+        K, N = f.n_topics, f.model.sizes if isinstance(f.model, Admixture) else f.model.as_stats().N
+        parts, places, scale = np.eye(K + 1, K), np.zeros((K + 1, 2)), float(max(N[k], 0.0)) / len(mine)
+        parts[k, k], places[k, 0], places[K, 1] = 0.0, scale, scale
+        clusters = f.model.likelihood
+        assert isinstance(clusters, Gaussian | VonMisesFisher)
+        halves = MixtureStats(clusters.of_rows(rows, r), r.sum(axis=0), 0.0, 0.0)
+        now = edits.regrouped(f, parts, (), (places, halves))
+        if f.texts is not None:
+            words = np.asarray(r.T @ words_of_rows(corpus)[mine])
+            now = replace(now, texts=f.texts.divided(k, words, r.mean(axis=0)))
+        return self._edited(now)

@@ -1,0 +1,1 @@
+"""The door: whatever a user passes becomes a Corpus or Rows, checked once."""

@@ -1,0 +1,141 @@
+"""Values beside documents, one per document: a column of a table, of a file or of an AnnData, or a list. Dates, and the
+periods they fall into."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix.base.checks import CorpusError
+from topmix.base.paths import path_of
+from topmix.corpus.documents import plain
+from topmix.io.libraries import ArrowTable, as_table, is_anndata, open_anndata
+from topmix.io.parquet import batches_of, open_parquet, parquet_files
+from topmix.io.texts import read_texts, text_format
+
+Values = Sequence[Any] | np.ndarray  # one per document
+FREQUENCIES = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
+
+
+def check_one_each(n_values: int, n_docs: int) -> None:
+    if n_values != n_docs:
+        raise ValueError(f"there are {n_values} values for {n_docs} documents: pass one per document")
+
+
+def column_of(X: object, column: str | Iterable[object], n_docs: int | None = None) -> list[Any]:
+    """One value per document of X: `column` is the name of a column of X, or the values themselves."""
+    values = _named_column(X, column) if isinstance(column, str) else list(plain(column))
+    if n_docs is not None:
+        check_one_each(len(values), n_docs)
+    return [
+        value.item() if isinstance(value, np.generic) and value.dtype.kind not in "mM" else value for value in values
+    ]
+
+
+def has_column(source: object, column: str) -> bool:
+    try:
+        column_of(source, column)
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def values_of(source: object, column: str, n_docs: int | None) -> Values:
+    """One value per document, an array where all are numbers and came as one: a million documents are then not taken
+    one by one. None may be missing."""
+    given: Any = source
+    if isinstance(source, Mapping) and column not in source:
+        raise ValueError(f"metadata has no column {column!r}; the columns are {', '.join(map(repr, source))}")
+    if isinstance(source, Mapping) or (type(source).__name__ == "DataFrame" and column in given):
+        given = given[column]
+    values: Values
+    if _is_numbers(given):
+        values = np.asarray(given, np.float64 if given.dtype.kind == "f" else None)
+        missing = np.flatnonzero(np.isnan(values)).tolist()
+    else:
+        values = column_of(None, given) if isinstance(source, Mapping) else column_of(source, column)
+        missing = [d for d, value in enumerate(values) if is_missing(value)]
+    if n_docs is not None:
+        check_one_each(len(values), n_docs)
+    if missing:
+        raise ValueError(
+            f"column {column!r} has no value for {len(missing)} of {len(values)} documents, document {missing[0]} "
+            "among them: fill it in, or leave those documents out"
+        )
+    if isinstance(source, str | os.PathLike):  # a file of texts has strings alone
+        with suppress(TypeError, ValueError):
+            return [float(value) for value in values]
+    return values
+
+
+def _is_numbers(values: Values) -> bool:
+    """Whether it is an array, or a column of pandas, with a dtype of numbers that NumPy has."""
+    kind = getattr(values, "dtype", None)
+    return isinstance(kind, np.dtype) and kind.kind in "iuf" and np.ndim(values) == 1
+
+
+def _named_column(X: object, column: str) -> list[object]:
+    if isinstance(X, str | os.PathLike):
+        path = path_of(X)
+        if path.suffix.lower() == ".h5ad":
+            with open_anndata(path) as adata:
+                return _named_column(adata, column)
+        if text_format(path) != "parquet":
+            return [text or None for _, text in read_texts(path, field=column)]
+        found = []
+        for name in parquet_files(path):
+            with open_parquet(name) as file:
+                found += ArrowTable(file.schema_arrow, batches_of(file)).column(column, f"{name}: ")
+        return found
+    if is_anndata(X):
+        if column not in X.obs.columns:
+            raise CorpusError(f"no column {column!r} in obs; there are {', '.join(map(repr, X.obs.columns))}")
+        return list(X.obs[column])
+    if table := as_table(X):
+        return table.column(column)
+    raise ValueError(f"a {type(X).__name__} has no columns: pass a list with one value per document for {column!r}")
+
+
+def periods_of(values: Sequence[object], freq: str) -> NDArray[np.datetime64]:
+    """The first day of the period that each date falls into; NaT for a missing one."""
+    if freq not in FREQUENCIES:
+        raise ValueError(f"freq={freq!r} is not one of {', '.join(map(repr, FREQUENCIES))}")
+    days = np.array([day_of(value) for value in values], dtype="datetime64[D]")
+    if freq == "week":  # they begin on Monday
+        return days - ((days.astype(np.int64) + 3) % 7).astype("timedelta64[D]")
+    if freq == "quarter":
+        months = days.astype("datetime64[M]")
+        return (months - (months.astype(np.int64) % 3).astype("timedelta64[M]")).astype("datetime64[D]")
+    return days.astype(f"datetime64[{FREQUENCIES[freq]}]").astype("datetime64[D]")
+
+
+def is_missing(value: object) -> bool:
+    return value is None or value != value or (isinstance(value, str) and not value.strip())
+
+
+def day_of(value: object) -> np.datetime64:
+    """The day of a date; NaT where it is missing. Years are from 1 to 9999. A string is what ISO 8601 writes as 2024,
+    2024-05, 2024-05-31 or 20240531, before any time of day; so is a number."""
+    if is_missing(value) or str(value) == "NaT":
+        return np.datetime64("NaT", "D")
+    try:
+        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+            value = f"{value:04}"
+        found = value.astype("datetime64[D]").item() if isinstance(value, np.datetime64) else value
+        if isinstance(found, str):
+            text = re.split("[TZ +]", found.strip())[0]
+            found = date.fromisoformat(text + {4: "-01-01", 7: "-01"}.get(len(text), ""))
+        if not isinstance(found, date):  # a datetime is one, and a Timestamp of pandas
+            raise ValueError
+        return np.datetime64(date(found.year, found.month, found.day), "D")
+    except ValueError as error:
+        raise ValueError(
+            f"{value!r} is not a date such as '2024-05-31', or a year: convert the column with pandas.to_datetime"
+        ) from error

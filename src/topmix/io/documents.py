@@ -1,0 +1,398 @@
+"""Whatever a user passes as documents becomes a Corpus: texts, tables, files, single cells, matrices of counts. X is
+opened once: as texts in blocks, which are counted, or as counts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _get_feature_names
+
+from topmix.base.checks import CorpusError
+from topmix.base.paths import is_remote
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.documents import (
+    Blocks,
+    NamedTexts,
+    document_blocks,
+    first_and_all,
+    is_texts,
+    plain,
+    text_blocks,
+)
+from topmix.corpus.vectorize import Vectorizer, check_settings
+from topmix.corpus.vocabulary import columns_of_all, cuts_for
+from topmix.io.columns import check_one_each
+from topmix.io.libraries import (
+    BLOCK_CELLS,
+    ArrowStream,
+    as_table,
+    counts_of,
+    from_anndata,
+    is_anndata,
+    open_anndata,
+    text_columns,
+    texts_of,
+)
+from topmix.io.priors import ColumnPrior
+from topmix.io.readers import kind_of_text, read_corpus
+from topmix.io.reading import How, Keywords, Reading
+from topmix.io.rows import checked_names, in_known_words, kind_of_frame, read_matrix
+from topmix.io.texts import read_texts
+
+if TYPE_CHECKING:
+    from topmix.engines.engine import Engine
+
+# Of texts, without vectorizer=.
+DEFAULTS: dict[str, Any] = dict.fromkeys(("token_pattern", "stop_words", "min_df", "max_df"), "auto") | {"clean": True}
+PART_CHARS = 1 << 22  # of texts that are counted and solved before the next are read
+MOST_ENTRIES = 1 << 25  # of counts that are kept in memory, 268 MB; more go to a temporary file, which is mapped
+AS_IT_IS = How()
+
+
+def read(
+    X: object,
+    how: How = AS_IT_IS,
+    known: Reading | None = None,
+    *,
+    owner: str = "LDA",
+    engine: Engine | None = None,
+    priors: Sequence[ColumnPrior] = (),
+    metadata: object = None,
+) -> tuple[Corpus, Reading]:
+    """The documents of a fit, and how they were read: as `how` says, or like those that are known. `owner` is the name
+    of the estimator, for errors. `priors` have columns of `metadata`, or of X."""
+    if metadata is not None and not priors:
+        raise ValueError("metadata= has the columns of Covariates: set doc_topic_prior=Covariates(...)")
+    if known is not None:
+        corpus, reading = _in_known_words(X, known, None, owner, engine), known
+    else:
+        corpus, reading = _read_first(X, how, owner, engine)
+    for prior in priors:
+        corpus, reading = prior.read(corpus, reading, X if metadata is None else metadata)
+    return corpus, reading
+
+
+def _read_first(X: object, how: How, owner: str, engine: Engine | None) -> tuple[Corpus, Reading]:
+    data, vectorizer = _Door(how, owner, engine).read(X)
+    if not isinstance(data, Corpus):
+        corpus, reading = read_matrix(data, owner, None, how.feature_names)
+    else:
+        corpus = data
+        if how.feature_names is not None:
+            if data.vocabulary is not None:
+                raise ValueError("feature_names= is for data without names, but these words have names already")
+            words = checked_names(how.feature_names, data.n_words)
+            arrays = data.indptr, data.index, data.value
+            corpus = Corpus.trusted(*arrays, data.n_words, words, data.names, meta=data.meta)
+        in_known_words(corpus, None, owner)
+        names = None if corpus.vocabulary is None else np.asarray(corpus.vocabulary, dtype=object)
+        settings, frame = data.meta.get("tokenizer"), kind_of_frame(X)
+        if settings is not None and vectorizer is None:  # a file, or the user, wrote them
+            try:
+                check_settings(settings)
+            except ValueError as error:
+                raise CorpusError(f"meta['tokenizer'] of the corpus: {error}") from error
+        reading = Reading(corpus.n_words, names, settings, vectorizer, named=True, frame=frame)
+    text = how.text if how.text is None or isinstance(how.text, str) else [str(name) for name in how.text]
+    return corpus, replace(reading, text=text, layer=how.layer)
+
+
+def read_known(
+    X: object,
+    known: Reading,
+    how: How | None = None,
+    *,
+    owner: str = "LDA",
+    engine: Engine | None = None,
+    metadata: object = None,
+) -> Corpus:
+    """More documents, in the words of those that were read first; and in the same way, unless `how` says another."""
+    (corpus,) = _with_columns([_in_known_words(X, known, how, owner, engine)], known, X, metadata)
+    return corpus
+
+
+def _in_known_words(X: object, known: Reading, how: How | None, owner: str, engine: Engine | None) -> Corpus:
+    return _checked(_Door(how or known.more(), owner, engine, known).read(X).data, known, owner)
+
+
+def read_parts(
+    X: object,
+    known: Reading,
+    how: How | None = None,
+    *,
+    owner: str = "LDA",
+    engine: Engine | None = None,
+    metadata: object = None,
+) -> Iterator[Corpus]:
+    """What `read_known` gives, in parts: texts are counted some at a time, and counts are one part."""
+    parts = _Door(how or known.more(), owner, engine, known).parts(X)
+    return _with_columns((_checked(part, known, owner) for part in parts), known, X, metadata)
+
+
+def _with_columns(parts: Iterable[Corpus], known: Reading, X: object, metadata: object) -> Iterator[Corpus]:
+    """Documents with what their priors and their topics depend on: columns of `metadata`, or of X where it has them."""
+    design, column = known.design, known.versions
+    if metadata is None:
+        has_none = isinstance(X, Corpus | Iterator)
+        design = None if design is None or has_none or not design.is_in(X) else design
+        column = None if column is None or has_none or not column.is_in(X) else column
+    elif design is None and column is None:
+        raise ValueError("metadata= is for models with doc_topic_prior=Covariates(...), OverTime or ByGroup")
+    if design is None and column is None:
+        yield from parts
+        return
+    source = X if metadata is None else metadata
+    rows = None if design is None else design.rows(source)
+    version = None if column is None else column.of(source)
+    first, n = 0, len(rows) if rows is not None else 0 if version is None else len(version)
+    for part in parts:
+        end = first + part.n_docs
+        check_one_each(n, max(n, end))
+        of_part = None if rows is None else rows[first:end]
+        yield part.with_columns(design=of_part, version=None if version is None else version[first:end])
+        first = end
+    check_one_each(n, first)
+
+
+def read_growing(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> tuple[Corpus, Reading]:
+    """Documents of a stream, in the columns of those that were read before and as many more as they have new words.
+
+    In texts, and in a Corpus with a vocabulary, words are known by their names, in any order. A matrix has only places,
+    so new words are columns at the end; a DataFrame has them there too, as everywhere in scikit-learn.
+    """
+    if not isinstance(X, Corpus):
+        X = _with_new_words(X, known, owner, engine)
+    words, n_known = known.words, known.n_features
+    if isinstance(X, Corpus) and X.vocabulary is not None and words is not None:
+        if len(X.vocabulary) == len(words) and all(a == b for a, b in zip(X.vocabulary, words)):
+            return in_known_words(X, known, owner), known
+        in_known_words(X, None, owner)
+        grown = X.in_words(words.tolist(), keep_new=True).corpus
+        return grown, known if grown.n_words == n_known else known.renamed(grown.vocabulary, grown.n_words)
+    shape = np.shape(X)
+    width = int(shape[1]) if len(shape) == 2 else 0
+    if width <= n_known:
+        return read_known(X, known, owner=owner, engine=engine), known  # or its error
+    names = None if isinstance(X, Corpus) else _get_feature_names(X)  # private: the rule by which fits take names
+    if words is not None:
+        if names is None:
+            raise ValueError(
+                f"X has {width} columns, {width - n_known} of them new, but this {owner} knows its words by "
+                "name: give a Corpus with a vocabulary, or a DataFrame"
+            )
+        # The known columns, or the error of reading them. Private: columns of an array, a matrix and any DataFrame.
+        read_known(_safe_indexing(X, slice(n_known), axis=1), known, owner=owner)
+        columns_of_all([str(name) for name in names], words.tolist())  # or its error, where a name is there twice
+    corpus, _ = read(X, owner=owner, engine=engine)  # checked as first documents are
+    new = None if words is None or names is None else [str(name) for name in names]
+    arrays = corpus.indptr, corpus.index, corpus.value
+    return Corpus.trusted(*arrays, corpus.n_words, new), known.renamed(new, corpus.n_words)
+
+
+def for_every_word(vectorizer: Vectorizer) -> Vectorizer:
+    """One that cuts texts in the same way, and counts all of their words, known or not, however rare."""
+    decided = vars(vectorizer).get("stop_words_", vectorizer.stop_words)
+    every = {"vocabulary": None, "min_df": 1, "max_df": 1.0, "max_features": None, "stop_words": decided}
+    return clone(vectorizer).set_params(**every)
+
+
+def refuse_iterator(X: object) -> None:
+    """For methods that read X twice."""
+    if isinstance(X, Iterator):
+        raise ValueError("X is an iterator, and the first reading would use it up: pass a list, or call fit alone")
+
+
+@runtime_checkable
+class TextVectorizer(Protocol):
+    """What counts words as scikit-learn's vectorizers do."""
+
+    def fit_transform(self, texts: list[object]) -> object: ...
+    def transform(self, texts: list[object]) -> object: ...
+    def get_feature_names_out(self) -> Sequence[object]: ...
+    def get_params(self, deep: bool) -> Keywords: ...
+
+
+class _Read(NamedTuple):
+    """Data that was read: a Corpus, or a matrix as it was given; and the vectorizer, if it was text."""
+
+    data: Any
+    vectorizer: object = None
+
+
+@dataclass(frozen=True)
+class _Door:
+    """X becomes a Corpus, unless it is a matrix. Texts are counted in the words of `known`, if there are some."""
+
+    how: How
+    owner: str
+    engine: Engine | None = None
+    known: Reading | None = None
+
+    def read(self, X: object) -> _Read:
+        opened = self._opened(X)
+        return opened if isinstance(opened, _Read) else self._count(opened)
+
+    def parts(self, X: object) -> Iterator[object]:
+        """Texts as corpora of bounded size, in their order. Other data is one part. There is at least one."""
+        opened = self._opened(X)
+        if isinstance(opened, _Read):
+            yield opened.data
+            return
+        n = 0
+        for n, blocks in enumerate(_until_full(opened), 1):  # noqa: B007
+            yield self._count(blocks).data
+        if not n:
+            yield self._count(iter(())).data
+
+    @property
+    def _most_entries(self) -> int | None:
+        """Other machines cannot see a temporary file, and a GPU wants the counts in memory: there all of them stay."""
+        return MOST_ENTRIES if self.engine is None or self.engine.maps_files else None
+
+    def _opened(self, X: Any) -> Blocks | _Read:
+        """Texts in blocks, or what is not text."""
+        if isinstance(X, Corpus):
+            return _Read(X)
+        if isinstance(X, str | os.PathLike):
+            return self._path(X)
+        if isinstance(X, NamedTexts):
+            return document_blocks(X.documents)
+        if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
+            return _Read(_matrix(X, self.how.text))
+        if is_texts(X):
+            return text_blocks(plain(X))
+        if is_anndata(X):
+            return _Read(from_anndata(X, self.how.layer, most_entries=self._most_entries))
+        if isinstance(X, Iterator) and not isinstance(X, ArrowStream):
+            first, items = first_and_all(X)
+            if not isinstance(first, str | list | tuple):
+                raise ValueError(f"an iterator must give texts, and this one gives {type(first).__name__}: pass a list")
+            return text_blocks(items)
+        return self._table(X)
+
+    def _path(self, X: str | os.PathLike[str]) -> Blocks | _Read:
+        if not is_remote(X) and not Path(X).exists():
+            hint = "" if isinstance(X, os.PathLike) else ". To learn from texts, pass a list of strings: [text, ...]"
+            raise FileNotFoundError(f"there is no such file or folder: {str(X)[:200]!r}{hint}")
+        if Path(X).suffix.lower() == ".h5ad":
+            with open_anndata(X) as adata:
+                return _Read(from_anndata(adata, self.how.layer, most_entries=self._most_entries))
+        if kind_of_text(X, self.how.format) is None:
+            return _Read(read_corpus(X, format=self.how.format, **self.how.file))
+        return document_blocks(read_texts(X, format=self.how.format, field=self.how.text, **self.how.file))
+
+    def _table(self, X: Any) -> Blocks | _Read:
+        table = as_table(X)
+        if table is None:
+            return _Read(_matrix(X, self.how.text))
+        if columns := text_columns(table, self.how.text):
+            return text_blocks(texts_of(table, columns))
+        if self.how.feature_names is not None:
+            raise ValueError("feature_names= is for matrices; a table has the names of its columns")
+        is_frame = hasattr(X, "shape") and hasattr(X, "columns")
+        if is_frame and (np.prod(X.shape, dtype=float) <= BLOCK_CELLS or hasattr(X, "sparse")):
+            return _Read(X)  # small: scikit-learn checks it
+        return _Read(counts_of(table, table.names, self._most_entries))
+
+    def _vectorizer(self) -> Any:
+        given = self.how.vectorizer
+        if self.known is not None:
+            return self.known.counter() if given is None else given
+        if given is None:
+            return Vectorizer(**DEFAULTS)
+        if not isinstance(given, TextVectorizer):
+            raise ValueError(f"vectorizer= must be a topmix.data.Vectorizer, or one of scikit-learn, got {given!r}")
+        return clone(given)
+
+    def _count(self, blocks: Blocks) -> _Read:
+        """Counts of words: of those that are known, or of those that the vectorizer chooses."""
+        given, vectorizer = self.how.vectorizer, self._vectorizer()
+        if isinstance(vectorizer, Vectorizer):
+            if self.known is None:
+                return _Read(vectorizer._fit_blocks(blocks, self.how.out, self._most_entries), vectorizer)
+            words = vectorizer._known_vocabulary()
+            return _Read(vectorizer._count(blocks, None, words, self._most_entries), given)
+        texts = [text for _, texts in blocks for text in texts]
+        matrix = vectorizer.fit_transform(texts) if self.known is None else vectorizer.transform(texts)
+        rows = Corpus.from_scipy(matrix, vocabulary=[str(name) for name in vectorizer.get_feature_names_out()])
+        if self.known is not None:
+            return _Read(rows, given)
+        arrays = rows.indptr, rows.index, rows.value, rows.n_words, rows.vocabulary
+        return _Read(Corpus.trusted(*arrays, meta={"tokenizer": _settings(vectorizer)}), vectorizer)
+
+
+def _checked(data: object, known: Reading, owner: str) -> Corpus:
+    if isinstance(data, Corpus):
+        return in_known_words(data, known, owner)
+    return read_matrix(data, owner, known, None)[0]
+
+
+def _with_new_words(X: object, known: Reading, owner: str, engine: Engine | None) -> Any:
+    """Texts, tables and files as counts; of texts, words that are not known are counted too, if there are enough of
+    them in X for the vectorizer."""
+    how = known.more()
+    vectorizer = known.counter() if how.vectorizer is None and known.words is not None else how.vectorizer
+    if not isinstance(vectorizer, Vectorizer):  # a vectorizer of scikit-learn has the words of its fit
+        return _Door(how, owner, engine, known).read(X).data
+    corpus, made = _Door(replace(how, vectorizer=for_every_word(vectorizer)), owner, engine).read(X)
+    if made is None:  # not texts
+        return corpus
+    assert known.words is not None
+    cuts = cuts_for(corpus.n_docs, vectorizer.min_df, vectorizer.max_df)
+    low, high = (cut if isinstance(cut, int) else cut * corpus.n_docs for cut in cuts)
+    df, names = np.bincount(corpus.index, minlength=corpus.n_words), set(map(str, known.words))
+    is_known = np.array([word in names for word in corpus.vocabulary], dtype=bool)
+    return corpus.keep_words(is_known | ((df >= low) & (df <= high)))
+
+
+def _until_full(blocks: Blocks) -> Iterator[Blocks]:
+    """Blocks of texts in runs, as many as one shard has room for."""
+    run: list[Any] = []
+    chars = 0
+    for block in blocks:
+        run.append(block)
+        chars += sum(map(len, block[1]))
+        if chars >= PART_CHARS:
+            yield iter(run)
+            run, chars = [], 0
+    if run:
+        yield iter(run)
+
+
+def _settings(vectorizer: TextVectorizer) -> Keywords:
+    """The settings of a CountVectorizer as ours; others are represented by their name."""
+    given = vectorizer.get_params(deep=False)
+    other = {"input": "content", "preprocessor": None, "tokenizer": None, "analyzer": "word", "binary": False}
+    same = ("lowercase", "token_pattern", "stop_words", "ngram_range", "strip_accents")
+    kind = type(vectorizer)
+    if kind.__name__ == "CountVectorizer" and all(given.get(name) == value for name, value in other.items()):
+        return Vectorizer(**{name: given[name] for name in same}).to_dict()
+    return Vectorizer().to_dict() | {"tokenizer": f"{kind.__module__}:{kind.__qualname__}"}
+
+
+def _matrix(X: object, text: str | Sequence[str] | None) -> object:
+    """X as it is, or an error that says what to pass instead of data that cannot be counts."""
+    if text is not None:
+        raise ValueError(f"text= names a column of a table, but X is a {type(X).__name__} without named columns")
+    if isinstance(X, set | dict) and not sp.issparse(X):  # a dok_array is a dict
+        raise ValueError(f"X is a {type(X).__name__}, which has no order of documents: pass a list of texts")
+    if isinstance(X, bytes):
+        raise ValueError("X is bytes: decode them, and pass a list of texts")
+    if isinstance(X, list | tuple) and not X:
+        raise ValueError("X is empty: pass at least one document")
+    first = X[0] if isinstance(X, list | tuple) else None
+    if isinstance(first, bytes):
+        raise ValueError("the documents are bytes: decode them, for instance with .decode('utf-8')")
+    if isinstance(first, list | tuple) and first and isinstance(first[0], tuple) and len(first[0]) == 2:
+        raise ValueError("X looks like a corpus of gensim: pass topmix.data.from_gensim(X, id2word)")
+    if isinstance(first, dict):
+        raise ValueError("X is a list of dicts: pass the texts alone, [row['text'] for row in X], or a DataFrame")
+    return X

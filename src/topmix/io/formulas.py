@@ -1,0 +1,323 @@
+"""Formulas: columns beside documents become a design matrix.
+
+Formulas are data: they can be saved with a model and read from a file that nobody trusts, so nothing in them is ever
+evaluated as Python. The grammar is small, so that `Covariates("section + year")` works on a plain install. Splines and
+polynomials are formulaic's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import combinations, product
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix.base.fields import ModelFileError
+from topmix.corpus.design import DesignRows
+from topmix.io.columns import Values, has_column, values_of
+
+Array = NDArray[np.float64]
+Number = float | int | bool
+
+INTERCEPT = "Intercept"
+SPLINES = ("bs", "cr", "cc", "poly")  # functions of formulaic
+MOST_LEVELS = 200  # of a category
+MOST_FACTORS = 6  # joined by *: their terms double with each
+LONGEST = 10_000  # characters of a formula
+
+COLUMN = r"(?:`([^`]+)`|([^\W\d]\w*))"
+FACTOR = re.compile(rf"{COLUMN}|(C|log|{'|'.join(SPLINES)})\(\s*{COLUMN}\s*((?:,[^(),`]*)*)\)")
+ARGUMENT = re.compile(r"\s*(?:([^\W\d]\w*)\s*=)?\s*(True|False|\d+|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)\s*")
+
+
+class FormulaFactor(NamedTuple):
+    """A factor of a formula: a column, or a function of one with constants."""
+
+    column: str
+    function: str | None = None
+    arguments: tuple[Number, ...] = ()
+    options: tuple[tuple[str, Number], ...] = ()
+
+
+def terms_of(formula: object) -> list[tuple[str, ...]]:
+    """Terms, each the texts of its factors. ValueError for what is no formula."""
+    if not isinstance(formula, str) or not formula.strip():
+        raise ValueError(f"a formula is a string such as 'section + year', got {formula!r}")
+    if len(formula) > LONGEST:
+        raise ValueError(f"a formula has at most {LONGEST:,} characters, and this one has {len(formula):,}")
+    terms: dict[frozenset[str], tuple[str, ...]] = {}
+    for part in _cut(formula.partition("~")[2] if "~" in formula else formula, "+"):
+        factors = [tuple(_cut(piece, ":")) for piece in _cut(part, "*")]
+        if len(factors) > MOST_FACTORS:
+            raise ValueError(
+                f"a formula can join at most {MOST_FACTORS} columns by *, and {part!r:.200} has {len(factors)}"
+            )
+        for n in range(1, len(factors) + 1):
+            for chosen in combinations(factors, n):
+                term = tuple(dict.fromkeys(text for piece in chosen for text in piece))
+                for text in term:
+                    factor_of(text)
+                terms.setdefault(frozenset(term), term)
+    return sorted(terms.values(), key=len)
+
+
+def _cut(text: str, at: str) -> list[str]:
+    """Pieces between separators that are in no parentheses and no backquotes."""
+    pieces = [""]
+    for token in re.findall(r"`[^`]*`|\([^()]*\)|.", text, re.DOTALL):
+        if token == at:
+            pieces.append("")
+        else:
+            pieces[-1] += token
+    pieces = [piece.strip() for piece in pieces]
+    if not all(pieces):
+        raise ValueError(f"the formula has {at!r} with nothing on one side: {text.strip()!r}")
+    return pieces
+
+
+def factor_of(text: str) -> FormulaFactor:
+    """What one factor of a formula says."""
+    if found := FACTOR.fullmatch(text):
+        alone_quoted, alone, function, quoted, name, rest = found.groups()
+        given = [ARGUMENT.fullmatch(argument) for argument in (rest or "").split(",")[1:]]
+        arguments = [(a[1], _constant(a[2])) for a in given if a is not None]
+        n = next((i for i, (key, _) in enumerate(arguments) if key), len(arguments))  # positions come before names
+        named = tuple((key, value) for key, value in arguments[n:] if key)
+        if len(arguments) == len(given) and len(named) == len(arguments) - n and (function in SPLINES or not given):
+            positions = tuple(value for _, value in arguments[:n])
+            return FormulaFactor(alone_quoted or alone or quoted or name, function, positions, named)
+    raise ValueError(
+        f"the formula has {text!r}, which is neither a column nor a function of one: write names joined by +, : and *, "
+        f"and C(name), log(name), {', '.join(f'{name}(name, 4)' for name in SPLINES)}"
+    )
+
+
+def _constant(text: str) -> Number:
+    return text == "True" if text in ("True", "False") else int(text) if text.isdecimal() else float(text)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A factor as the documents of a fit had it: levels of a category, or mean and scale of numbers."""
+
+    text: str
+    levels: tuple[str, ...] = ()
+    mean: tuple[float, ...] = ()  # of each column that it makes
+    scale: tuple[float, ...] = ()
+    state: Mapping[str, object] | None = None  # of a spline
+
+    @classmethod
+    def learned(cls, text: str, values: Values) -> Factor:
+        call = factor_of(text)
+        if call.function == "C" or not _are_numbers(values):
+            if call.function not in ("C", None):
+                raise ValueError(f"{text} is for numbers, and column {call.column!r} has {_first_text(values)!r}")
+            levels = sorted({level_of(value) for value in coded(values)[0]})
+            if len(levels) > MOST_LEVELS:
+                raise ValueError(
+                    f"column {call.column!r} has {len(levels)} different values, and a category has at most "
+                    f"{MOST_LEVELS}: is it a name, or a date?"
+                )
+            return cls(text, tuple(levels))
+        state: dict[object, object] | None = {} if call.function in SPLINES else None
+        columns = _numbers(call, values, state)
+        scale = columns.std(axis=0)
+        scale[~(scale > 1e-12 * np.abs(columns).max(axis=0, initial=0.0))] = 1.0
+        kept = None if state is None else _plain(state, text)
+        return cls(text, (), tuple(columns.mean(axis=0).tolist()), tuple(scale.tolist()), kept)
+
+    @classmethod
+    def read(cls, kept: Mapping[str, Any]) -> Self:
+        text, levels, state = kept["text"], kept["levels"], kept["state"]
+        mean, scale = ([float(x) for x in kept[name]] for name in ("mean", "scale"))
+        factor_of(text)
+        if not all(isinstance(level, str) for level in levels) or len(mean) != len(scale):
+            raise ValueError("levels are strings, and means have scales")
+        if not all(map(math.isfinite, mean)) or not all(0 < s < math.inf for s in scale):
+            raise ValueError("means are numbers, and scales positive")
+        if (len(levels) > 0) == (len(mean) > 0) or not isinstance(state, dict | None):
+            raise ValueError("a factor has levels or means")
+        if state is not None:
+            _restored(state)
+        return cls(text, tuple(levels), tuple(mean), tuple(scale), state)
+
+    @property
+    def labels(self) -> list[str]:
+        """Of the columns that it makes."""
+        if self.levels:
+            return [f"{self.text}[T.{level}]" for level in self.levels[1:]]
+        return [self.text] if len(self.mean) == 1 else [f"{self.text}[{i}]" for i in range(1, len(self.mean) + 1)]
+
+    def columns(self, values: Values) -> Array:
+        """[values, columns], numbers from their mean and in units of their standard deviation."""
+        call = factor_of(self.text)
+        if self.levels:
+            place = {level: i for i, level in enumerate(self.levels)}
+            found = [level_of(value) for value in values]
+            if unknown := sorted(set(found) - set(place)):
+                known = ", ".join(map(repr, self.levels[:8])) + (", ..." if len(self.levels) > 8 else "")
+                raise ValueError(f"column {call.column!r} has {unknown[0]!r}, and the fit knew {known}")
+            return np.eye(len(self.levels))[[place[level] for level in found]][:, 1:]
+        if not _are_numbers(values):
+            raise ValueError(f"column {call.column!r} has {_first_text(values)!r}, and had numbers in the fit")
+        state = None if self.state is None else _restored(self.state)
+        return (_numbers(call, values, state) - np.array(self.mean)) / np.array(self.scale)
+
+
+@dataclass(frozen=True)
+class Design:
+    """How columns beside the documents become a design matrix. Part of what a model knows, and saved with it."""
+
+    terms: tuple[tuple[str, ...], ...]
+    factors: Mapping[str, Factor]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns of the matrix."""
+        return [":".join(label for label, _ in column) or INTERCEPT for column in self._columns()]
+
+    def _columns(self) -> list[tuple[tuple[str, tuple[str, int]], ...]]:
+        """Each column is a product: labels, and which column of which factor."""
+        made: list[tuple[tuple[str, tuple[str, int]], ...]] = [()]
+        for term in self.terms:
+            parts = [[(label, (text, i)) for i, label in enumerate(self.factors[text].labels)] for text in term]
+            made += product(*parts)
+        return made
+
+    def rows(self, source: object, n_docs: int | None = None) -> DesignRows:
+        """Of the documents that have these columns beside them."""
+        return self.of_values({text: values_of(source, factor_of(text).column, n_docs) for text in self.factors})
+
+    def of_values(self, values: Mapping[str, Values]) -> DesignRows:
+        """Of the documents with these values of the factors. Documents with the same values share a row."""
+        codes = {text: coded(values[text]) for text in self.factors}
+        first, row = DesignRows.combinations([code for _, code in codes.values()])
+        parts = {text: self.factors[text].columns(found)[code[first]] for text, (found, code) in codes.items()}
+        made = self._columns()
+        x = np.ones((len(first), len(made)))
+        for to, column in zip(x.T, made):
+            for _, (text, i) in column:
+                to *= parts[text][:, i]
+        return DesignRows(x, row)
+
+    def is_in(self, source: object) -> bool:
+        """Whether the columns are there."""
+        return all(has_column(source, factor_of(text).column) for text in self.factors)
+
+    def units(self) -> Array:
+        """[P, P] B: coefficients B lambda are in the user's units, per unit of a number and from its zero, where the
+        formula has the terms that an interaction needs for that; else from its mean."""
+        columns = self._columns()
+        place = {frozenset(name for _, name in column): i for i, column in enumerate(columns)}
+        B = np.zeros((len(columns), len(columns)))
+        for j, column in enumerate(columns):
+            about = [(name, *self._centre(*name)) for _, name in column]
+            scale = math.prod(s for _, _, s in about)
+            moved = [factor for factor in about if factor[1] != 0.0]
+            ways = [gone for n in range(len(moved) + 1) for gone in combinations(moved, n)]
+            left = [frozenset(name for name, _, _ in about) - {name for name, _, _ in gone} for gone in ways]
+            if not all(rest in place for rest in left):
+                B[j, j] += 1.0 / scale
+                continue
+            for gone, rest in zip(ways, left):  # prod (x - m) / s, multiplied out
+                B[place[rest], j] += math.prod(-m for _, m, _ in gone) / scale
+        return B
+
+    def _centre(self, text: str, i: int) -> tuple[float, float]:
+        factor = self.factors[text]
+        return (0.0, 1.0) if factor.levels else (factor.mean[i], factor.scale[i])
+
+    def about(self) -> dict[str, object]:
+        """As JSON, for a file."""
+        return {"terms": [list(term) for term in self.terms], "factors": [asdict(f) for f in self.factors.values()]}
+
+    @classmethod
+    def read(cls, about: Mapping[str, Any]) -> Self:
+        """What `about` gave. ModelFileError for anything else."""
+        try:
+            factors = {factor.text: factor for factor in map(Factor.read, about["factors"])}
+            terms = tuple(tuple(term) for term in about["terms"])
+            if not terms or not all(text in factors for term in terms for text in term):
+                raise ValueError("terms are of factors")
+            return cls(terms, factors)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ModelFileError(f"the covariates of the model make no sense: {error}") from error
+
+
+def coded(values: Values) -> tuple[Values, NDArray[np.int64]]:
+    """Different values, and which of them each document has."""
+    if isinstance(values, np.ndarray):
+        distinct, code = np.unique(values, return_inverse=True)
+        return distinct, code.ravel()
+    place: dict[tuple[type, object], int] = {}  # 1 and True are two values
+    plain = (value if isinstance(value, int | float) else level_of(value) for value in values)
+    codes = [place.setdefault((value.__class__, value), len(place)) for value in plain]
+    return [value for _, value in place], np.array(codes, np.int64)
+
+
+def level_of(value: object) -> str:
+    """A value of a category: 2012 and 2012.0 are one."""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def _are_numbers(values: Values) -> bool:
+    return isinstance(values, np.ndarray) or all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in values
+    )
+
+
+def _first_text(values: Values) -> object:
+    return next(value for value in values if not _are_numbers([value]))
+
+
+def _numbers(call: FormulaFactor, values: Values, state: dict[object, object] | None) -> Array:
+    """[documents, columns] of a factor of numbers. A spline keeps what it learned in `state`, or goes by it."""
+    x = np.array(values, np.float64)
+    if not np.isfinite(x).all():
+        raise ValueError(f"column {call.column!r} has a value that is infinite")
+    if call.function == "log":
+        if not (x > 0).all():
+            raise ValueError(f"log({call.column}) needs positive numbers, and there is {x.min():g}")
+        x = np.log(x)
+    if state is None:
+        return x[:, None]
+    try:
+        from formulaic.transforms import TRANSFORMS
+    except ImportError as error:
+        raise ImportError("splines and polynomials of formulas need formulaic: pip install topmix[formula]") from error
+    options: dict[str, Any] = dict(call.options)
+    if call.function == "bs":
+        options.setdefault("extrapolation", "extend")
+    try:
+        made = TRANSFORMS[str(call.function)](x, *call.arguments, **options, _state=state)
+    except TypeError as error:
+        raise ValueError(f"{call.function}({call.column}): {error}") from error
+    if isinstance(made, Mapping):
+        made = np.stack([np.asarray(made[key], np.float64) for key in made], axis=1)
+    return np.asarray(made, np.float64).reshape(len(x), -1)
+
+
+def _plain(state: Mapping[object, object], text: str) -> dict[str, object]:
+    """What a spline learned, as JSON holds it: numbers that are keys are strings there."""
+    try:
+        made: dict[str, object] = json.loads(json.dumps(state, default=lambda x: np.asarray(x, np.float64).tolist()))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{text} keeps what no file holds: use another function ({error})") from error
+    return made
+
+
+def _restored(state: Mapping[str, object]) -> dict[object, object]:
+    """What `_plain` was given."""
+    made: dict[object, object] = {}
+    for name, value in state.items():
+        is_plain = isinstance(value, dict | list | bool | int | float | str | None)
+        if not is_plain or (isinstance(value, list) and not all(isinstance(x, int | float | list) for x in value)):
+            raise ValueError(f"{name} is {value!r}, which no spline learns")
+        made[int(name) if name.isdecimal() else name] = _restored(value) if isinstance(value, dict) else value
+    return made

@@ -1,0 +1,291 @@
+"""Data of other libraries: tables, single cells, and documents of gensim.
+
+Tables are those of pandas, and all that have the Arrow PyCapsule interface: frames of polars, DuckDB relations, pyarrow
+tables and readers, and datasets of Hugging Face. They are read with pyarrow. One block is in memory at a time. A table
+has a column of texts, or one column per word. Single cells are those of AnnData, which may be backed by an .h5ad file.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from topmix.base.checks import CorpusError
+from topmix.base.paths import is_remote
+from topmix.base.remote_file import local_copy
+from topmix.corpus.corpus import Corpus, CorpusBuilder
+from topmix.corpus.counts import FrameLike, check_sparse
+from topmix.corpus.documents import DEFAULT_TEXT_FIELD
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from anndata import AnnData
+
+BLOCK_ROWS = 1 << 14
+BLOCK_CELLS = 1 << 22  # numbers in memory at a time, when columns are words
+BLOCK_ENTRIES = 1 << 24  # numbers of a backed file in memory at a time
+
+
+def pyarrow(what: str = "a Parquet file") -> ModuleType:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(f"{what} is read with pyarrow: pip install 'topmix[parquet]'") from error
+    return pyarrow
+
+
+@runtime_checkable
+class ArrowStream(Protocol):
+    """What has the Arrow PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+class Table(ABC):
+    """A table with named columns."""
+
+    names: list[str]  # of the columns
+    texts: list[str]  # those that hold strings
+
+    @abstractmethod
+    def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[object, ...]]]:
+        """Blocks of rows, each the values of these columns; missing values are None."""
+
+    @abstractmethod
+    def numbers(self, columns: Sequence[str]) -> Iterator[NDArray[np.float32]]:
+        """Blocks of rows of these columns, [rows, columns]."""
+
+    def column(self, name: str, where: str = "") -> list[object]:
+        """All values of a column."""
+        if name not in self.names:
+            known = ", ".join(map(repr, self.names[:20]))
+            raise CorpusError(f"{where}no column {name!r}; the columns are {known}")
+        return [value for block in self.strings([name]) for (value,) in block]
+
+
+def as_table(X: Any) -> Table | None:
+    """X as a table, or None if it has no named columns."""
+    library, kind = type(X).__module__.partition(".")[0], type(X).__name__
+    if hasattr(X, "iloc") and isinstance(X, FrameLike):  # of pandas, or one that behaves like it
+        return PandasTable(X)
+    if library == "datasets" and kind in ("Dataset", "IterableDataset"):
+        if X.features is None:
+            raise CorpusError("the dataset does not know its columns: call its resolve or select_columns method first")
+        batches = (batch for table in X.with_format("arrow").iter(BLOCK_ROWS) for batch in table.to_batches())
+        return ArrowTable(X.features.arrow_schema, batches)
+    X = X.collect() if library == "polars" and kind == "LazyFrame" else X
+    if not isinstance(X, ArrowStream) or hasattr(X, "chunks") or hasattr(X, "dtype"):  # a column is a stream too
+        return None
+    pa = pyarrow(f"a {type(X).__module__}.{type(X).__name__}")
+    reader = X if isinstance(X, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(X)
+    return ArrowTable(reader.schema, reader)
+
+
+class PandasTable(Table):
+    def __init__(self, frame: pd.DataFrame):
+        self.frame = frame
+        self.names = [str(name) for name in frame.columns]
+        self.texts = [name for i, name in enumerate(self.names) if self._is_text(frame.iloc[:, i])]
+
+    @staticmethod
+    def _is_text(column: pd.Series) -> bool:
+        kind = column.dtype
+        if type(kind).__name__ == "CategoricalDtype":
+            return kind.categories is not None and kind.categories.dtype.kind in "OTU"
+        if type(kind).__name__ == "StringDtype":
+            return True
+        return kind.kind == "O" and any(isinstance(value, str) for value in column.iloc[:1000])
+
+    def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[object, ...]]]:
+        for part in self._parts(columns, BLOCK_ROWS):
+            plain = part.astype(object)
+            yield list(plain.where(plain.notna(), None).itertuples(index=False, name=None))
+
+    def numbers(self, columns: Sequence[str]) -> Iterator[NDArray[np.float32]]:
+        for part in self._parts(columns, max(1, BLOCK_CELLS // max(len(columns), 1))):
+            yield part.to_numpy(dtype=np.float32, na_value=np.nan)
+
+    def _parts(self, columns: Sequence[str], n_rows: int) -> Iterator[pd.DataFrame]:
+        where = [self.names.index(column) for column in columns]
+        for begin in range(0, len(self.frame), n_rows):
+            yield self.frame.iloc[begin : begin + n_rows, where]
+
+
+class ArrowTable(Table):
+    """Batches of pyarrow. A stream can be read once, unless its maker gives a new one each time."""
+
+    def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]):
+        self.batches, self.names = batches, list(schema.names)
+        self.texts = [field.name for field in schema if _is_string(field.type)]
+
+    def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[object, ...]]]:
+        for part in self._parts(columns, BLOCK_ROWS):
+            yield list(zip(*(column.to_pylist() for column in part)))
+
+    def numbers(self, columns: Sequence[str]) -> Iterator[NDArray[np.float32]]:
+        for part in self._parts(columns, max(1, BLOCK_CELLS // max(len(columns), 1))):
+            yield np.column_stack([column.to_numpy(zero_copy_only=False).astype(np.float32) for column in part])
+
+    def _parts(self, columns: Sequence[str], n_rows: int) -> Iterator[list[pa.Array]]:
+        where = [self.names.index(column) for column in columns]
+        for batch in self.batches:
+            for begin in range(0, len(batch), n_rows):
+                part = batch.slice(begin, n_rows)
+                yield [part.column(i) for i in where]
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    name = str(kind)
+    return name in ("string", "large_string", "string_view") or name.startswith("dictionary<values=string")
+
+
+def text_columns(table: Table, text: str | Sequence[str] | None) -> list[str]:
+    """The columns with the texts: those that are given; else the one called "text", or the only column if it holds
+    strings. None: the columns are words, with numbers."""
+    if text is not None:
+        wanted = [text] if isinstance(text, str) else list(text)
+        for column in wanted:
+            if column not in table.names:
+                raise CorpusError(f"no column {column!r} for text=; the columns are {_listed(table.names)}")
+        return wanted
+    found = table.texts
+    if not found:
+        return []
+    if DEFAULT_TEXT_FIELD in found:
+        return [DEFAULT_TEXT_FIELD]
+    if len(table.names) == 1:
+        return found
+    raise CorpusError(
+        f"the columns {_listed(found)} hold strings: pass text={found[0]!r} to count the words of that column, or "
+        "leave them out if the other columns are counts"
+    )
+
+
+def texts_of(table: Table, columns: Sequence[str]) -> Iterator[str]:
+    """The texts of the rows; several columns are joined by a newline, and a missing value is an empty text."""
+    n_rows = n_missing = 0
+    for block in table.strings(columns):
+        n_rows += len(block)
+        n_missing += sum(not any(isinstance(value, str) for value in row) for row in block)
+        for row in block:
+            for column, value in zip(columns, row):
+                if value is not None and not isinstance(value, str):
+                    raise CorpusError(f"the column {column!r} does not hold strings but {type(value).__name__}")
+            yield "\n".join(value for value in row if isinstance(value, str))
+    if n_missing:
+        warnings.warn(
+            f"{n_missing:,} of the {n_rows:,} rows have no text in {_listed(columns)}, and are read as empty "
+            "documents: drop these rows, or fill in '' if that is meant",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def counts_of(table: Table, columns: Sequence[str], most_entries: int | None = None) -> Corpus:
+    """One column per word."""
+    with CorpusBuilder(most_entries=most_entries) as builder:
+        for block in table.numbers(columns):
+            rows = sp.csr_array(block)
+            builder.append(rows.indptr, rows.indices, rows.data)
+        return builder.finish(list(columns))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} others" if len(names) > 8 else "")
+
+
+# Single cells, and gensim.
+
+
+def is_anndata(X: object) -> TypeGuard[AnnData]:
+    return type(X).__name__ == "AnnData" and hasattr(X, "obs_names")
+
+
+@contextmanager
+def open_anndata(path: str | PathLike[str]) -> Iterator[AnnData]:
+    """An .h5ad file, or the URL of one, backed: its numbers are read when they are used."""
+    try:
+        import anndata
+    except ImportError as error:
+        raise ImportError("h5ad files need the package anndata: pip install 'topmix[anndata]'") from error
+    adata = anndata.read_h5ad(local_copy(path) if is_remote(path) else path, backed="r")
+    try:
+        yield adata
+    finally:
+        adata.file.close()
+
+
+def from_anndata(
+    adata: AnnData, layer: str | None = None, *, out: str | PathLike[str] | None = None, most_entries: int | None = None
+) -> Corpus:
+    """Cells as documents and genes (or regions) as words, with their names.
+
+    Parameters
+    ----------
+    adata : AnnData
+        In memory, or backed by a file: then a block of cells is in memory at a time.
+    layer : str or None
+        The layer with the counts. None is X. Topics are of counts, not of normalised or scaled numbers.
+    out : path or None
+        Build the corpus in this file, and map it from there.
+    most_entries : int or None
+        Counts of a backed file that are kept in memory. If there are more, they move to a temporary file, which is
+        mapped and is removed with the corpus. None keeps all of them in memory.
+    """
+    if layer is not None and layer not in adata.layers:
+        raise CorpusError(f"no layer {layer!r}; the layers are {', '.join(map(repr, adata.layers.keys())) or 'none'}")
+    counts = adata.X if layer is None else adata.layers[layer]
+    if counts is None:
+        raise CorpusError(f"the AnnData has no X: pass layer=, one of {', '.join(map(repr, adata.layers.keys()))}")
+    words, names = [str(gene) for gene in adata.var_names], [str(cell) for cell in adata.obs_names]
+    if getattr(counts, "format", "") == "csc" and not sp.issparse(counts):  # rows of a file by columns: all at once
+        counts = counts.to_memory()
+    if sp.issparse(counts):
+        if out is None:
+            return Corpus.from_scipy(counts, vocabulary=words, names=names)
+        check_sparse(counts)
+        counts = sp.csr_array(counts)
+    n_cells, density = counts.shape[0], 1.0
+    if hasattr(counts, "group"):  # sparse, in a file
+        density = len(counts.group["indices"]) / max(np.prod(counts.shape, dtype=float), 1.0)
+    step = max(1, int(BLOCK_ENTRIES / max(counts.shape[1] * density, 1.0)))
+    with CorpusBuilder(out, most_entries=most_entries) as builder:
+        for begin in range(0, n_cells, step):
+            rows = sp.csr_array(counts[begin : begin + step])
+            builder.append(rows.indptr, rows.indices, rows.data, names[begin : begin + step])
+        return builder.finish(words)
+
+
+def from_gensim(
+    corpus: Iterable[Iterable[tuple[int, float]]],
+    id2word: Mapping[int, str] | Sequence[str] | None = None,
+    *,
+    out: str | PathLike[str] | None = None,
+) -> Corpus:
+    """A corpus from a gensim corpus (in memory or streamed) and its Dictionary or any other mapping of id to word.
+
+    With `out` the corpus is built in that file, in bounded memory, and mapped from it.
+    """
+    return Corpus.from_rows(corpus, None if id2word is None else _words(id2word), out=out)
+
+
+def _words(id2word: Mapping[int, str] | Sequence[str]) -> list[str]:
+    if isinstance(id2word, Sequence):
+        return list(id2word)
+    ids = sorted(id2word.keys())
+    for expected, v in enumerate(ids):
+        if v != expected:
+            raise CorpusError(
+                f"id2word has no word {expected}: call compactify() of gensim's Dictionary to close the gaps"
+            )
+    return [id2word[v] for v in ids]

@@ -1,0 +1,329 @@
+"""Arrays, frames, sparse matrices and files of numbers, checked by scikit-learn's own functions, in whose words people
+know errors; and what stands beside rows of numbers in the same table or in a file: groups and texts."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_n_features, check_array, check_non_negative, validate_data
+
+from topmix.base.checks import CorpusError
+from topmix.base.paths import is_remote, path_of
+from topmix.base.remote_file import local_copy
+from topmix.corpus.corpus import Corpus, CorpusBuilder
+from topmix.corpus.counts import check_sparse
+from topmix.corpus.rows import GroupedRows, Rows, SparseRows
+from topmix.io.columns import column_of
+from topmix.io.libraries import BLOCK_CELLS, as_table
+from topmix.io.parquet import batches_of, open_parquet
+from topmix.io.reading import FRAMES, Keywords, Reading
+
+MOST_COPIED = 1 << 28  # bytes of the counts of a matrix
+COUNTS: Keywords = {"accept_sparse": "csr", "dtype": np.float32}
+ROWS: Keywords = {"dtype": [np.float64, np.float32], "ensure_all_finite": False}
+TABLES = (".csv", ".tsv", ".parquet")
+CSV: Keywords = {"ndmin": 2, "encoding": "utf-8-sig", "quotechar": '"', "comments": None}
+GROUP = "group"  # the column of a file of groups that has several
+
+
+def read_matrix(X: object, owner: str, known: Reading | None, names: Sequence[str] | None) -> tuple[Corpus, Reading]:
+    """Counts from an array, a sparse matrix or a DataFrame. `names` are those of its columns."""
+    stand_in, given = _stand_in(owner, known), X
+    if sp.issparse(X):
+        check_sparse(X)
+    with _places_of_missing(given):
+        if isinstance(X, np.ndarray) and X.ndim == 2 and X.size > BLOCK_CELLS and X.dtype.kind in "iuf":
+            validate_data(stand_in, X, skip_check_array=True, reset=known is None)
+            corpus = _read_blocks(X, stand_in)
+        else:
+            if known is not None and known.named and not hasattr(X, "columns"):
+                # scikit-learn would warn of a matrix without names. Private, and public nowhere: the check of the width
+                X = check_array(X, input_name="X", estimator=stand_in, **COUNTS)
+                _check_n_features(stand_in, X, reset=False)
+            else:
+                X = validate_data(stand_in, X, reset=known is None, **COUNTS)
+            check_non_negative(X, owner)
+            corpus = Corpus.from_scipy(_own(X, given))
+    if known is not None:
+        return corpus, known
+    words = np.asarray(checked_names(names, corpus.n_words), dtype=object) if names is not None else _names(stand_in)
+    return corpus, Reading(corpus.n_words, words, named=names is not None, frame=kind_of_frame(given))
+
+
+def kind_of_frame(X: object) -> str | None:
+    """The library of a DataFrame or a column of one; None for other data."""
+    library = type(X).__module__.partition(".")[0]
+    return library if library in FRAMES else None
+
+
+def read_rows(X: object, *, owner: str, known: Reading | None = None) -> tuple[Rows, Reading]:
+    """Rows of finite numbers from an array, which may be mapped from a file and is not copied, a DataFrame, a Rows, a
+    sparse matrix, a Corpus, or the path of a .npy, .csv, .tsv or .parquet file; as float32 if that is what they are,
+    else as float64."""
+    if isinstance(X, Corpus):
+        rows: Rows = SparseRows(in_known_words(X, known, owner).to_scipy(), X.vocabulary)
+        reading = known or Reading(X.n_words, None if X.vocabulary is None else np.asarray(X.vocabulary, dtype=object))
+    else:
+        rows, reading = unchecked_rows(X, owner=owner, known=known)
+    try:
+        return rows.check(), reading
+    except CorpusError as error:
+        raise ValueError(f"X has a value that is NaN or infinity: {error}") from None
+
+
+def unchecked_rows(X: object, *, owner: str, known: Reading | None = None, sparse: bool = True) -> tuple[Rows, Reading]:
+    """The same, and whether they are finite is left to the caller. `sparse=False` refuses sparse matrices."""
+    if (table := number_table(X)) is not None:
+        X = table.rows(None if known is None else known.words)
+    elif isinstance(X, str | os.PathLike):
+        X = Rows.open(X)
+    names = X.feature_names if isinstance(X, Rows) else None
+    as_named = known
+    if known is not None and known.words is not None and names is not None and [*names] == known.words.tolist():
+        as_named = replace(known, words=None)  # scikit-learn would warn of an array without names
+    stand_in = _stand_in(owner, as_named)
+    rows: Rows
+    if sp.issparse(X) and sparse:
+        check_sparse(X)
+        rows = SparseRows(_own(validate_data(stand_in, X, reset=known is None, accept_sparse="csr", **ROWS), X))
+    else:
+        data = X.data if isinstance(X, Rows) else X
+        rows = Rows(validate_data(stand_in, data, reset=known is None, **ROWS), check=False)
+    if known is not None:
+        return rows, known
+    words = _names(stand_in) if names is None else np.asarray(names, dtype=object)
+    return rows, Reading(rows.shape[1], words, frame=kind_of_frame(X))
+
+
+@dataclass(frozen=True)
+class NumberTable:
+    """A .csv, .tsv or .parquet file of rows of numbers, and the names of its columns that hold something else."""
+
+    path: Path
+    others: tuple[str, ...] = ()
+
+    def without(self, *columns: str) -> Self:
+        return replace(self, others=(*self.others, *columns))
+
+    def rows(self, known: Collection[str] | None = None) -> Rows:
+        """The numbers. Where the file has all `known` columns, of a fitted model, whatever else it has is left out."""
+        path = local_copy(self.path) if is_remote(self.path) else self.path
+        names = _first_names(path)
+        for name in self.others:
+            if name not in names:
+                raise ValueError(f"{self.path}: no column {name!r}; there are {', '.join(names[:20])}")
+        chosen = [name for name in names if name not in self.others]
+        if known is not None and set(known) <= set(names):
+            chosen = list(known)
+        is_parquet = path.suffix.lower() == ".parquet"
+        is_named = is_parquet or not all(map(_is_number, names))
+        places = [names.index(name) for name in chosen] if is_named else None
+        try:
+            if is_parquet:
+                with open_parquet(path) as file:
+                    batches = [
+                        np.column_stack([batch.column(name).to_numpy(zero_copy_only=False) for name in chosen])
+                        for batch in batches_of(file, columns=chosen)
+                    ]
+                numbers = np.concatenate(batches)
+            else:
+                numbers = np.loadtxt(path, delimiter=_delimiter(path), skiprows=int(is_named), usecols=places, **CSV)
+            return Rows(numbers, chosen if is_named else None, check=False)
+        except ValueError as error:
+            raise CorpusError(f"{self.path}: not a table of numbers: {error}") from error
+
+
+def _first_names(path: Path) -> list[str]:
+    """The columns of a table, or its first row of numbers."""
+    if path.suffix.lower() == ".parquet":
+        with open_parquet(path) as file:
+            return list(file.schema_arrow.names)
+    with open(path, encoding="utf-8-sig", newline="") as lines:
+        return next(csv.reader(lines, delimiter=_delimiter(path)), [])
+
+
+def _delimiter(path: Path) -> str:
+    return "\t" if path.suffix.lower() == ".tsv" else ","
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def number_table(X: object) -> NumberTable | None:
+    """The table of numbers at a path; None for other files and for data in memory."""
+    if isinstance(X, str | os.PathLike) and path_of(X).suffix.lower() in TABLES:
+        return NumberTable(path_of(X))
+    return X if isinstance(X, NumberTable) else None
+
+
+def split_groups(X: object, groups: object) -> tuple[object, object, NDArray[np.int64] | None]:
+    """X as rows, the group of each row, and, where X is a list of arrays instead, where each begins among them. A
+    string names a column of X, or a file."""
+    if groups is None and isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2:
+        if len({np.shape(x)[1] if np.ndim(x) == 2 else -1 for x in X}) > 1:
+            raise ValueError("a list of groups must hold arrays of shape (rows, features), all of the same width")
+        return np.concatenate(X), None, np.concatenate([[0], np.cumsum([len(x) for x in X])])
+    if isinstance(groups, str) and not Path(groups).is_file():
+        X, groups = _split_column(X, groups)
+    return X, groups, None
+
+
+def split_texts(X: object, texts: object) -> tuple[object, object]:
+    """X as rows, and the texts beside them: a string that is no path names a column of X."""
+    is_table = number_table(X) is not None or as_table(X) is not None
+    if not is_table or not isinstance(texts, str) or is_remote(texts) or Path(texts).exists():
+        return X, texts
+    X, values = _split_column(X, texts)
+    return X, ["" if value is None else value for value in values]
+
+
+def _split_column(X: Any, column: str) -> tuple[object, list[object]]:
+    """A table without one of its columns, and that column."""
+    if (table := number_table(X)) is not None:
+        return table.without(column), column_of(table.path, column)
+    if isinstance(X, str | os.PathLike):
+        raise ValueError(f"there is no file {column}, and {X} has no columns")
+    values = column_of(X, column)
+    return X[[name for name in X.columns if name != column]], values
+
+
+def _groups_in_file(path: Path, n_rows: int) -> ArrayLike:
+    """The only column of a file, perhaps below a header; of several columns the one that is called "group"."""
+    if path.suffix.lower() == ".npy":
+        return np.load(path, allow_pickle=False).ravel()
+    if len(names := _first_names(path)) > 1:
+        return column_of(path, GROUP)
+    if path.suffix.lower() == ".parquet":
+        return column_of(path, names[0])
+    with open(path, encoding="utf-8-sig", newline="") as lines:
+        values = [row[0] for row in csv.reader(lines) if row]
+    return values[len(values) == n_rows + 1 :]
+
+
+def in_groups(rows: Rows, groups: object) -> GroupedRows:
+    """Rows with the group of each, in the order of the sorted names of groups; each row is one where that is None.
+    `groups` may be a file."""
+    if groups is None:
+        return GroupedRows(rows, np.arange(len(rows) + 1))
+    names = np.asarray(_groups_in_file(Path(groups), len(rows)) if isinstance(groups, str | os.PathLike) else groups)
+    if names.shape != (len(rows),):
+        raise ValueError(f"groups has the shape {names.shape}: it must name the group of each of {len(rows)} rows")
+    if names.dtype.kind == "f" and np.isnan(names).any():
+        raise ValueError(f"groups has NaN in row {int(np.argmax(np.isnan(names)))}: each row needs a group")
+    try:
+        unique, number = np.unique(names, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"groups cannot be sorted: {error}") from None
+    starts = np.concatenate([[0], np.cumsum(np.bincount(number))])
+    lie_so = np.all(number[1:] >= number[:-1])
+    return GroupedRows(rows, starts, None if lie_so else np.argsort(number, kind="stable"), unique)
+
+
+def in_known_words(corpus: Corpus, known: Reading | None, owner: str) -> Corpus:
+    """The corpus, if it is not empty and has the words that are known."""
+    if 0 in corpus.shape:
+        size = f"{corpus.shape[0]} documents and {corpus.shape[1]} words"
+        raise ValueError(f"the corpus has {size}, but {owner} needs at least one of each")
+    if known is None or (corpus.vocabulary is not None and known.is_packed_as(corpus.vocabulary)):
+        return corpus
+    if corpus.shape[1] != known.n_features:
+        raise ValueError(
+            f"the corpus has {corpus.shape[1]} words, but this {owner} was fitted on {known.n_features}. Build new "
+            "documents with the vocabulary of the training corpus."
+        )
+    if corpus.vocabulary is None or known.words is None:
+        return corpus
+    names = np.asarray(corpus.vocabulary, dtype=object)
+    if not np.array_equal(names, known.words):
+        first = int(np.flatnonzero(names != known.words)[0])
+        raise ValueError(
+            f"the corpus has another vocabulary: word {first} is {names[first]!r}, but was {known.words[first]!r} in "
+            "training. Build new documents with the vocabulary of the training corpus."
+        )
+    return corpus
+
+
+def checked_names(names: Iterable[object], n_words: int) -> list[str]:
+    given = [names] if isinstance(names, str) else list(names)
+    if len(given) != n_words:
+        raise ValueError(f"feature_names has {len(given)} names, but X has {n_words} columns")
+    for name in given:
+        if not isinstance(name, str):
+            raise ValueError(f"feature_names must be strings, one per column; {name!r} is not")
+    return [str(name) for name in given]
+
+
+@contextmanager
+def _places_of_missing(X: Any) -> Iterator[None]:
+    """Errors about NaN and infinity that say where they are. scikit-learn's recommend its classifiers instead."""
+    try:
+        yield
+    except ValueError as error:
+        if not re.search("contains (NaN|infinity)", str(error)):
+            raise
+        if sp.issparse(X):
+            entries = X.tocoo()
+            rows, columns, numbers = entries.row, entries.col, entries.data
+        else:
+            numbers = np.asarray(X, dtype=np.float64)
+            rows, columns = (place.ravel() for place in np.indices(numbers.shape))
+        bad = np.flatnonzero(~np.isfinite(numbers.ravel()))
+        if not len(bad):  # too large for a float
+            raise ValueError(f"{str(error).splitlines()[0]} Divide X by a constant.") from None
+        what = "NaN" if np.isnan(numbers.ravel()[bad[0]]) else "infinity"
+        raise ValueError(
+            f"X contains {what} in row {rows[bad[0]]}, column {columns[bad[0]]}, and {len(bad):,} such values in all. "
+            "Counts are numbers from 0: leave these rows out, or put 0 where nothing was counted"
+        ) from None
+
+
+def _stand_in(owner: str, known: Reading | None) -> Any:
+    """scikit-learn keeps widths and names of columns on an estimator: this stands for it, with its name in errors."""
+    stand_in: Any = type(owner, (BaseEstimator,), {})()
+    if known is not None:
+        stand_in.n_features_in_ = known.n_features
+        if known.words is not None:
+            stand_in.feature_names_in_ = known.words
+    return stand_in
+
+
+def _names(stand_in: object) -> NDArray[np.object_] | None:
+    names: NDArray[np.object_] | None = vars(stand_in).get("feature_names_in_")
+    return names
+
+
+def _own(X: Any, given: Any) -> Any:
+    """A matrix that shares no memory with the user's: somebody who changes theirs during a fit changes nothing here.
+    Other kinds of matrices were copied when they were converted. A large one is not: it would need its memory twice."""
+    if not sp.issparse(X) or X.data.nbytes > MOST_COPIED or not (sp.issparse(given) and given.format == X.format):
+        return X
+    pairs = (X.data, given.data), (X.indices, given.indices), (X.indptr, given.indptr)
+    return X.copy() if any(np.may_share_memory(a, b) for a, b in pairs) else X
+
+
+def _read_blocks(X: np.ndarray, stand_in: object) -> Corpus:
+    """A large dense array, without a copy of all of it."""
+    step = max(1, BLOCK_CELLS // max(X.shape[1], 1))
+    with CorpusBuilder() as builder:
+        for begin in range(0, len(X), step):
+            block = check_array(X[begin : begin + step], input_name="X", estimator=stand_in, **COUNTS)
+            check_non_negative(block, type(stand_in).__name__)
+            rows = sp.csr_array(block)
+            builder.append(rows.indptr, rows.indices, rows.data)
+        return builder.finish(None, X.shape[1])

@@ -1,0 +1,323 @@
+"""Where Gaussian clusters start: at one or two starts, of which some passes over a sample say which is the better.
+
+Growth goes from one cluster to K, each time twice as many, with a few passes over a sample in between.
+
+A pass over few rows with few clusters costs next to nothing, and the sample grows with the clusters. So the clusters
+have seen many passes when the first pass over all of the data begins. And few clusters find the large differences in
+the data, which many clusters that start at rows cannot agree on.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from topmix.base.component import Json
+from topmix.base.threads import one_thread, threads
+from topmix.corpus.rows import Rows
+from topmix.corpus.shard import Shards, at_random
+from topmix.corpus.vectors import VectorShard
+from topmix.engines.local import Threads
+from topmix.learn.learner import Learner, State
+from topmix.learn.learners import Memoized
+from topmix.models.document_prior import Prior
+from topmix.models.frame import GaussianStats, SingularCovariance
+from topmix.models.gaussian import Gaussian, GaussianPrior
+from topmix.models.gaussian_prior import chosen_prior
+from topmix.models.gaussian_start import (
+    DENSE_SAMPLE,
+    at,
+    differ_by_spread,
+    divided,
+    empty,
+    given,
+    in_many_units,
+    start,
+    summary,
+    whole,
+)
+from topmix.models.mixture import Admixture, Mixture
+from topmix.models.model import Assignment, Likelihood, SomeTotal
+from topmix.models.weights import FiniteDirichlet, StickBreaking, WeightPrior
+from topmix.steps.rows import MixtureStep
+
+PASSES, LAST_PASSES = 3, 2  # after each division, and after the last one, which passes over all of the data follow
+SETTLING_PASSES, TRIAL_PASSES = 5, 1  # from a start that has seen none; the latter with many clusters
+JUDGES = 4_000  # rows of the sample that say how good a trial is
+BATCHES = 3  # of each pass
+LEAST_ROWS = 2_000  # of a sample, and for each cluster this many, or so many for each column of its matrix:
+ROWS_PER_CLUSTER = 100
+ROWS_PER_COLUMN = 12
+LEAST_SHARE = 0.01  # of its rows after the last division; a cluster with fewer is empty
+
+# Where k-means decides where clusters start; with more clusters or rows growth is tried too (docs/choosing.md).
+FEW_CLUSTERS, MANY_ROWS = 25, 100_000
+LEAST_GAIN = 0.1  # of what clusters gain over one: with less k-means in the scales of the columns as they are is taken
+OWN_GAIN = 0.02  # the same for another k-means in these scales, which is tried from so many rows on:
+OTHER_FROM = 10_000
+ENOUGH_ROWS, ENOUGH_PER_COLUMN = 1_000, 20  # per cluster; the latter where it has a matrix: no prior is needed
+
+
+class ClusterStart(Protocol):
+    """Where clusters of one kind start."""
+
+    def first(self, rng: np.random.Generator) -> tuple[Likelihood, np.ndarray | None]:
+        """Clusters, and the number of rows in each, if that is known."""
+
+
+@dataclass(frozen=True)
+class FirstClusters:
+    """Where a fit of clusters starts: a model, and the statistics that it was made from, if they are known."""
+
+    weights: FiniteDirichlet | StickBreaking | Prior  # of a mixture, or of the groups of an admixture
+    start: ClusterStart
+    n_features: int
+
+    def model(self, rng: np.random.Generator) -> tuple[Mixture | Admixture, SomeTotal]:
+        with one_thread():
+            likelihood, N = self.start.first(rng)
+            model: Mixture | Admixture
+            if isinstance(self.weights, FiniteDirichlet | StickBreaking):
+                weights = self.weights if N is None else self.weights.update(N)
+                model = Mixture(weights, likelihood, self.n_features, len(weights.weights()))
+            else:
+                assert N is not None
+                model = Admixture(self.weights, likelihood, N.copy(), likelihood.objective, self.n_features)
+            return model, None if N is None else model.as_stats()
+
+
+class Start(NamedTuple):
+    model: Gaussian
+    n_passes: int  # over a sample, before it is judged
+    least_gain: float = 0.0  # that it needs to be taken in the place of the first
+
+
+@dataclass
+class GaussianStart:
+    """First clusters of Gaussians, with the prior of covariances that the data asks for, the same for all starts of a
+    fit: the first of them chooses it."""
+
+    data: Rows
+    weight: np.ndarray | None
+    K: int
+    settings: Json  # what `gaussian_start.empty` takes
+    weights: WeightPrior
+    n_active: int
+    how: str | np.ndarray  # one of STARTS, or responsibilities [N, K]
+    parts: tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]  # weights, means and covariances of the user
+    n_candidates: int = 0
+    prior: GaussianPrior | None = None  # which the first start chose
+
+    @cached_property
+    def empty(self) -> Gaussian:
+        """Clusters at their prior."""
+        kind, zero_mean = self.settings["covariance_type"], self.settings["zero_mean"]
+        about = summary(self.data, self.weight, kind, zero_mean)
+        return empty(about, str(self.data.data.dtype), self.K, **self.settings)
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether the data is to choose the prior of covariances."""
+        shape, settings = self.empty.shape, self.settings
+        if settings["objective"] != "map" or settings["covariance_prior"] is not None:
+            return False
+        enough = self.K * (ENOUGH_PER_COLUMN * shape.D if shape.is_matrix else ENOUGH_ROWS)
+        has_enough = shape.name == "tied" or len(self.data) > enough
+        return settings["degrees_of_freedom_prior"] is not None or not has_enough
+
+    def first(self, rng: np.random.Generator) -> tuple[Gaussian, np.ndarray]:
+        """The prior is judged after some passes over a sample: where clusters start, they are not yet as thin as they
+        will be. Clusters that the user gave stay where they are."""
+        weights, means, covariances = self.parts
+        is_given = not isinstance(self.how, str) or any(part is not None for part in self.parts)
+        trials: list[Start] = []
+        if not isinstance(self.how, str):
+            trials = [Start(given(self.empty, self.how, self.data, self.weight), SETTLING_PASSES)]
+        elif any(part is None for part in self.parts):
+            trials = self._trials(self.how, rng)
+        if any(part is not None for part in self.parts):
+            n_rows = float(len(self.data)) if self.weight is None else float(self.weight.sum())
+            N = trials[0].model.total.N if weights is None else weights * n_rows
+            means = trials[0].model.mean() if means is None else means
+            covariances = trials[0].model.covariances() if covariances is None else covariances
+            trials = [Start(at(self.empty, N, means, covariances), SETTLING_PASSES)]
+        model, is_open = trials[0].model, self.is_open and self.prior is None
+        if len(trials) > 1 or is_open:
+            x, w = sampled(self.empty, self.data, self.weight, rng)
+            best = self._best(trials, x, w, rng)
+            if is_open:
+                one = 1.0 if self.weight is None else float(self.weight.sum()) / np.count_nonzero(self.weight)
+                self.prior = chosen_prior(best.model, w, best.two, self.settings["degrees_of_freedom_prior"], one)
+            model = model if is_given else best.model
+        if self.prior is not None:
+            model = replace(model, prior=self.prior)
+            model = model.update(model.total, model.total.N)
+        return replace(model, n_candidates=self.n_candidates), model.total.N
+
+    def _trials(self, how: str, rng: np.random.Generator) -> list[Start]:
+        """First clusters by one of STARTS, or by the two that "auto" stands for."""
+        is_tied, zero_mean, N = self.settings["covariance_type"] == "tied", self.empty.zero_mean, len(self.data)
+        if is_tied and how == "split":
+            raise ValueError("init_params='split' divides clusters by their spread, and with 'tied' they share it")
+        if how != "auto":
+            return [Start(self._start(how, rng), SETTLING_PASSES)]
+        if self.K <= FEW_CLUSTERS and N < MANY_ROWS and not zero_mean:
+            x, w = sampled(self.empty, self.data, self.weight, rng, at_most=LEAST_ROWS)
+            by_spread = not is_tied and differ_by_spread(self.empty, x, w)
+            others = self._grown(rng, SETTLING_PASSES, LEAST_GAIN) if by_spread else []
+            trials = [Start(self._start("kmeans", rng), SETTLING_PASSES)]
+            if not by_spread and in_many_units(self.empty):
+                others = [Start(self._start("scaled kmeans", rng), SETTLING_PASSES, LEAST_GAIN)]
+            elif not by_spread and N >= OTHER_FROM:
+                others = [Start(self._start("plain kmeans", rng), SETTLING_PASSES, OWN_GAIN)]
+            return trials + others
+        # Before the first pass the shares and covariances of a good start may still be far off.
+        trials = [] if is_tied else self._grown(rng, 0)
+        ways = ["k-means++"] if zero_mean else ["lloyd in the frame", *(["lloyd"] if is_tied else [])]
+        trials += [Start(self._start(way, rng), TRIAL_PASSES) for way in ways]
+        best = self._best(trials, *sampled(self.empty, self.data, self.weight, rng), rng, JUDGES)
+        return [Start(best.model, SETTLING_PASSES)]
+
+    def _grown(self, rng: np.random.Generator, n_passes: int, least_gain: float = 0.0) -> list[Start]:
+        with suppress(SingularCovariance):  # of a part of the sample; all of the data may do
+            return [Start(self._start("split", rng), n_passes, least_gain)]
+        return []
+
+    def _start(self, way: str, rng: np.random.Generator) -> Gaussian:
+        if way != "split":
+            return start(self.empty, self.data, self.weight, way, rng)
+        return grown(self.empty, self.weights, self.data, self.weight, self.n_active, rng.spawn(1)[0])
+
+    def _best(
+        self,
+        trials: list[Start],
+        x: np.ndarray,
+        w: np.ndarray | None,
+        rng: np.random.Generator,
+        n_judges: int = 1 << 62,
+    ) -> Settled:
+        """The first, unless another one makes rows clearly more likely."""
+        best, *others = (settled(t.model, self.weights, x, w, self.n_active, rng, t.n_passes, n_judges) for t in trials)
+        for other, trial in zip(others, trials[1:], strict=True):
+            if other.likelihood(w) > best.likelihood(w) + trial.least_gain * best.gain(w):
+                best = other
+        return best
+
+
+def sizes(K: int) -> list[int]:
+    """1, 2, ..., K: each is half of the next, rounded up, so that nearly all clusters are divided each time. A choice
+    among them would prefer some kind of cluster again and again."""
+    return [*sizes(-(-K // 2)), K] if K > 1 else [1]
+
+
+def grown(
+    prepared: Gaussian,
+    weights: WeightPrior,
+    table: Rows,
+    weight: np.ndarray | None,
+    n_active: int,
+    rng: np.random.Generator,
+) -> Gaussian:
+    """K clusters, from statistics that come to as many rows as there are."""
+    (K, D), each = prepared.total.first.shape, rows_per_cluster(prepared)
+    x, w = sampled(prepared, table, weight, rng)
+    model = Mixture(weights.of(1), whole(prepared, x, w), D, 1)
+    S = model.likelihood.total.copy()
+    for k in sizes(K)[1:]:
+        n = min(len(x), max(LEAST_ROWS, each * k))
+        sample, of_rows = Rows(x[:n], check=False), None if w is None else w[:n]
+        S = _divided(model, VectorShard(sample.data, slice(0, n), of_rows), k)
+        model = Mixture(weights.of(k).update(S.N), prepared.update(S, S.N), D, k)
+        shards = Shards(sample, at_random(sample, BATCHES, rng), of_rows)
+        model = learned(model, shards, min(n_active, k), Memoized(), LAST_PASSES if k == K else PASSES)
+        total = model.likelihood.total
+        S = _without_empty(total.copy(), S)
+        if (S.N != total.N).any():
+            model = Mixture(weights.of(k).update(S.N), prepared.update(S, S.N), D, k)
+    S.scale((float(len(table)) if weight is None else float(weight.sum())) / S.N.sum())
+    return prepared.update(S, S.N)
+
+
+def _without_empty(S: GaussianStats, before: GaussianStats) -> GaussianStats:
+    """A cluster that lost its rows in the passes is again as it was divided: an empty one might never get any."""
+    lost = S.N < LEAST_SHARE * before.N
+    for now, then in ((S.N, before.N), (S.first, before.first), (S.second, before.second)):
+        now[lost] = then[lost]
+    return S
+
+
+def _divided(model: Mixture, shard: VectorShard, K: int) -> GaussianStats:
+    tables = model.tables(shard.cols)
+    a = Gaussian.assign(shard, tables.likelihood, tables.log_weights, 1)
+    assert isinstance(model.likelihood, Gaussian)
+    return divided(model.likelihood, a.x, shard.weight, a.cluster[:, 0], K)
+
+
+class Settled(NamedTuple):
+    model: Gaussian
+    two: Assignment  # of the rows of the sample, or of the first of them, with their two best clusters
+
+    def likelihood(self, w: np.ndarray | None) -> float:
+        of_rows = self.two.likelihood
+        return float(np.average(of_rows, weights=None if w is None else w[: len(of_rows)]))
+
+    def gain(self, w: np.ndarray | None) -> float:
+        """Of a row, over one cluster for all; not negative."""
+        return max(self.likelihood(w) - self.model.of_all_rows(), 0.0)
+
+
+def settled(
+    first: Gaussian,
+    weights: WeightPrior,
+    x: np.ndarray,
+    w: np.ndarray | None,
+    n_active: int,
+    rng: np.random.Generator,
+    n_passes: int,
+    n_judges: int,
+) -> Settled:
+    """Clusters after a few passes over rows in a random order, from statistics that come to as many rows as before."""
+    K, D = first.total.first.shape
+    sample, n_rows, of_sample = Rows(x, check=False), first.total.N.sum(), float(len(x) if w is None else w.sum())
+    shards = Shards(sample, at_random(sample, max(1, min(BATCHES, len(x) // LEAST_ROWS)), rng), w)
+    total = first.total.copy().scale(of_sample / n_rows)
+    model = Mixture(weights.of(K).update(total.N), first.update(total, total.N), D, K)
+    with suppress(SingularCovariance):  # of a part of the sample; then the clusters of the start will do
+        model = learned(model, shards, n_active, Memoized(), n_passes)
+    tables = model.tables(np.zeros(0, np.int64))
+    judges = VectorShard(x, slice(0, min(n_judges, len(x))), None)
+    two = Gaussian.assign(judges, tables.likelihood, tables.log_weights, min(2, K))
+    total = model.likelihood.total.copy().scale(n_rows / of_sample)
+    return Settled(replace(first, total=total).update(total, total.N), two)
+
+
+def sampled(
+    model: Gaussian, table: Rows, weight: np.ndarray | None, rng: np.random.Generator, at_most: int = 1 << 62
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Rows in a random order, enough for all clusters, and their weights, on average one."""
+    K, D = model.total.first.shape
+    each = rows_per_cluster(model)
+    usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
+    size = min(len(usable), at_most, max(LEAST_ROWS, each * K), max(2 * K, DENSE_SAMPLE // D))
+    rows, order = np.sort(rng.choice(usable, size, replace=False)), rng.permutation(size)
+    w = None if weight is None else weight[rows][order] / weight[rows].mean()
+    return np.ascontiguousarray(table.data[rows])[order], w
+
+
+def rows_per_cluster(model: Gaussian) -> int:
+    return max(ROWS_PER_CLUSTER, ROWS_PER_COLUMN * model.shape.D if model.shape.name == "full" else 0)
+
+
+def learned(model: Mixture, shards: Shards, n_active: int, learner: Learner, n: int) -> Mixture:
+    """After some passes over a sample."""
+    step = MixtureStep(type(model.likelihood), n_active)
+    with closing(Threads().open(shards, step, threads())) as workers:
+        passes = learner.passes(model, workers, State(pseudo_counts=model.as_stats()))
+        with closing(passes):
+            for _ in range(n):
+                model = next(passes).model
+    return model

@@ -1,0 +1,365 @@
+"""One fit, from its first model to its last pass: of topics, clusters, groups that mix clusters, and chains.
+
+An estimator makes a `Problem`, a value that says what there is to learn, and `run` learns it. A `Fit` is all that there
+is between two passes: the model, what the learner carries, what workers remember, the history, and where the schedule
+is. So it is one thing to step, to keep in a checkpoint, to continue and to show. The learner says how a pass is made;
+the schedule says what comes after it: the same again, other priors, sampling, or a trial of other topics.
+
+Ctrl-C, callbacks, `max_time`, progress and checkpoints are here, and so they are the same for all fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from topmix.base.fields import ModelFileError
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.shard import Batches, row_sums
+from topmix.engines.engine import Watched, Workers
+from topmix.learn.history import LEARNING, SWEEPS, Callback, PassView, Record, TimeLimit
+from topmix.learn.learner import Passes, PassResult, State, Task
+from topmix.learn.problem import F, FitSettings, Interrupted, Outcome, Problem, Stopping
+from topmix.learn.progress import shown
+from topmix.models.model import SomeModel, SomeTotal
+from topmix.steps.step import Memory
+
+MOST_KEPT = 1 << 24  # features x components of a model that is copied after a pass: 128 MB
+FREE, SHARE = 0.01, 0.02  # seconds of a copy that are nothing, and the share of the time that longer ones may take
+
+# What comes after a pass
+
+
+class Schedule:
+    """What comes after a pass, by the history and by what it found. This one makes passes until they change little."""
+
+    phase = LEARNING  # what the present pass does
+
+    def __init__(self, fit: Fit) -> None:
+        self.fit = fit
+
+    @classmethod
+    def schedule(cls, fit: Fit, rng: np.random.Generator) -> Schedule:
+        """A kind of schedule is a plan, unless it needs more."""
+        return cls(fit)
+
+    def direction(self, model: SomeModel) -> str:
+        """Where the objective goes from pass to pass: see `Stopping`."""
+        return "rises"
+
+    def passes(self, model: SomeModel, learn: Callable[[SomeModel], Passes]) -> Passes:
+        """The passes of the fit from this model; `learn` makes those of the learner."""
+        return learn(model)
+
+    def resume(self, moment: Moment) -> SomeModel:
+        """Does what was due after the pass that a checkpoint holds; returns the model of the next one."""
+        return self.fit.placed(moment.next_model)
+
+    def moves(self) -> dict[str, float]:
+        """Changes of the number of topics before the last pass, for its record."""
+        return {}
+
+    def has_converged(self) -> bool:
+        return self.fit.stopping.has_converged(self.fit.history)
+
+    def ends_here(self) -> bool:
+        """A callback ends the fit: whether at once, or after a pass that makes a whole model of what there is."""
+        return True
+
+    def after(self, result: PassResult, is_last: bool) -> SomeModel:
+        """Another model for the next pass to start from, or None."""
+        return None
+
+    def keep(self, is_last: bool) -> None:
+        """The pass is over: writes a checkpoint where one is due."""
+        if self.fit.is_due(is_last):
+            self.fit.keep(self.fit.moment())
+
+    def ended(self, model: SomeModel) -> SomeModel:
+        """What was learned, given the model of the last pass."""
+        return model.on_host()
+
+
+# One start
+
+
+class Moment(NamedTuple):
+    """A fit between two passes, as values: a fit that is put together from them continues with the same bits."""
+
+    model: SomeModel
+    following: SomeModel  # what the next pass starts from, where that is another
+    state: State
+    memory: Mapping[int, Memory]  # what workers remember of each shard
+    history: Sequence[Record]
+    random: Mapping[str, object]  # the state of the generator that dealt rows to shards, before it did
+    schedule: Mapping[str, object] | None = None  # what the schedule knows, as JSON holds it
+
+    @property
+    def next_model(self) -> SomeModel:
+        return self.model if self.following is None else self.following
+
+
+class Deal(NamedTuple):
+    """Which rows are visited together."""
+
+    batches: Batches
+    random: Mapping[str, object]  # the state of the generator before, so that a resumed fit deals rows as this one
+
+    @classmethod
+    def of(cls, p: Problem, rng: np.random.Generator) -> Deal:
+        random = rng.bit_generator.state
+        L = 1 if p.deals_first else p.n_active
+        return cls(p.learner.batches(p.data, L, rng, p.batches), random)
+
+
+class Fit:
+    """One start of a problem, between two passes."""
+
+    workers: Workers | None = None
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: FitSettings,
+        callbacks: Sequence[Callback] = (),
+        before: Sequence[Record] = (),
+    ) -> None:
+        self.problem, self.settings, self.callbacks, self.before = problem, settings, callbacks, list(before)
+        self.history: list[Record] = []
+        self.model: SomeModel = None  # of the last pass
+        self.following: SomeModel = None  # what the next pass starts from, where that is another
+        self.state = State()
+        self.schedule, self.stopping = Schedule(self), Stopping(0, 0.0)
+        self.passes: Passes = no_passes()
+        self.batches: Batches = []
+        self.updates_per_pass = 1
+        self.is_told = self.is_stopped = self.converged = False
+        self.last: object = None  # what was fitted after the last pass that was copied, and its number
+        self.last_pass = 0
+        self._next_copy = 0.0
+
+    def begin(self, rng: np.random.Generator, deal: Deal | None = None, moment: Moment | None = None) -> None:
+        """From the first model, or from the moment that a checkpoint holds."""
+        p = self.problem
+        if moment is None:
+            self.model, pseudo_counts = p.first.model(rng)
+            self.state = State(pseudo_counts=pseudo_counts)
+        else:
+            self.model, self.state, self.history = moment.model, moment.state, list(moment.history)
+        if p.weighs_tokens and isinstance(p.data, Corpus):
+            self.state.n_tokens = p.data.n_tokens
+        self.batches, self.random = deal or Deal.of(p, rng)
+        task = Task(
+            p.data, self.model if moment is None else moment.next_model, self.batches, p.step, p.engine, p.threads,
+            p.n_active, p.max_iter - len(self.history), p.weight, is_warm=p.is_warm or moment is not None,
+        )  # fmt: skip
+        self.updates_per_pass = p.learner.updates_per_pass(len(self.batches))
+        warm_up = p.warm_up or p.learner.warm_up_passes(task)
+        self.stopping = Stopping(p.max_iter, p.least_gain, warm_up=warm_up, before=p.before)
+        if p.max_iter:
+            self.workers = p.learner.open(task, rng)
+        self.schedule = p.plan.schedule(self, rng)
+        direction = self.schedule.direction(self.model)
+        direction = p.learner.direction if direction == "rises" else direction
+        self.stopping = replace(self.stopping, direction=direction)
+        if self.workers is not None:
+            workers, learner, state = self.workers, p.learner, self.state
+            placed = self.workers.place(self.model) if moment is None else self._resumed(moment)
+            self.passes = self.schedule.passes(
+                placed, lambda model: learner.passes(workers.place(model), workers, state)
+            )
+        self.converged = self.schedule.has_converged()
+
+    def _resumed(self, moment: Moment) -> SomeModel:
+        keep = self.problem.keep
+        assert self.workers is not None
+        assert keep is not None
+        with keep.names_the_file():
+            keep.files.check(moment, self)
+            self.restore(moment.memory)
+            return self.schedule.resume(moment)
+
+    def placed(self, model: SomeModel) -> SomeModel:
+        """A model of a checkpoint where workers read it. The total is where the model is."""
+        assert self.workers is not None
+        assert self.problem.keep is not None
+        placed = self.workers.place(model)
+        self.problem.keep.files.place(self.state, model, placed)
+        return placed
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_stopped or self.converged or len(self.history) >= self.stopping.max_iter
+
+    def step(self) -> None:
+        """One pass, its record, and what comes next."""
+        result = self.passes.send(self.following)
+        self.model = result.model
+        self.is_told |= self._record(result)
+        self.is_stopped = self.is_told and self.schedule.ends_here()
+        self.converged = self.schedule.has_converged()
+        self.following = self.schedule.after(result, self.is_over)
+        self.schedule.keep(self.is_over)
+
+    def _record(self, result: PassResult) -> bool:
+        """Adds a record and calls the callbacks; whether one of them ends the fit."""
+        model, phase = result.model, self.schedule.phase
+        terms = model.bound(result.total)
+        effort = {name: value for name, value in result.info.items() if isinstance(value, float)}
+        n_pass, moves = len(self.before) + len(self.history) + 1, self.schedule.moves()
+        workers: object = self.workers
+        status = workers.status() if isinstance(workers, Watched) else {}
+        seconds, K = self.settings.clock(), model.n_components
+        self.history.append(Record(n_pass, seconds, sum(terms.values()), K, terms, effort, moves, phase, status))
+        if self.settings.keeps_last and phase not in SWEEPS:
+            self._copy(model)
+        report = self.settings.report
+        view = PassView(model, lambda model: report.estimator(self._fitted(model)))
+        answers = [call(self.history[-1], view) for call in self.callbacks]  # all of them are called
+        return any(answers)
+
+    def _fitted(self, model: SomeModel) -> object:
+        return self.settings.report.fitted(model, [*self.before, *self.history])
+
+    def can_copy(self, model: SomeModel) -> bool:
+        """Whether a second model takes little memory."""
+        return bool(model.n_components * self.settings.n_features <= MOST_KEPT)
+
+    def _copy(self, model: SomeModel) -> None:
+        """Of the model, for a fit that Ctrl-C ends, unless it is large."""
+        began = perf_counter()
+        if not self.can_copy(model):
+            self.last = None
+        elif began >= self._next_copy:
+            self.last, self.last_pass = self._fitted(model), len(self.before) + len(self.history)
+            took = perf_counter() - began
+            self._next_copy = began + took / SHARE if took > FREE else 0.0
+
+    # Checkpoints
+
+    @cached_property
+    def lengths(self) -> list[np.ndarray]:
+        """Of each shard's documents, in tokens."""
+        corpus = self.problem.data
+        assert isinstance(corpus, Corpus)
+        lengths = row_sums(corpus.indptr, corpus.value)
+        return [lengths[rows] for rows in self.batches]
+
+    def memory(self) -> dict[int, Memory]:
+        """What workers remember of each shard."""
+        return {} if self.workers is None else self.workers.recall()
+
+    def restore(self, memory: Mapping[int, Memory]) -> None:
+        """Workers remember this from now on."""
+        assert self.workers is not None
+        self.workers.restore(memory)
+
+    def forget(self) -> None:
+        """The next visit to each shard is like the first."""
+        assert self.workers is not None
+        self.workers.forget()
+
+    def start_over(self, pseudo_counts: SomeTotal) -> None:
+        """The next pass is like the first, from these pseudo-counts, which fade into what data says."""
+        self.state.memo.clear()
+        self.state.total, self.state.pseudo_counts = None, pseudo_counts
+
+    def moment(self, known: Mapping[str, object] | None = None) -> Moment:
+        """All that there is now, with what the schedule knows."""
+        return Moment(self.model, self.following, self.state, self.memory(), self.history, self.random, known)
+
+    def is_due(self, is_last: bool, passes_each: int = 1) -> bool:
+        """Whether there is a checkpoint after this pass."""
+        keep = self.problem.keep
+        return keep is not None and (is_last or len(self.history) % (keep.every * passes_each) == 0)
+
+    def keep(self, moment: Moment) -> None:
+        if self.problem.keep is not None:
+            self.problem.keep.write(moment)
+
+    # The end
+
+    def interrupted(self) -> tuple[object, int | None]:
+        """What was fitted when Ctrl-C came, and the number of its last pass; None where it is that of the middle of a
+        pass."""
+        now = self.problem.learner.interrupted(self.workers, self.model) if self.workers is not None else None
+        return (self.last, self.last_pass) if now is None else (self._fitted(now), None)
+
+    def outcome(self) -> Outcome:
+        model = self.schedule.ended(self.model)
+        n_updates = len(self.history) * self.updates_per_pass
+        return Outcome(model, self.history, self.converged, n_updates)
+
+    def close(self) -> None:
+        """Ends the workers. Nothing is held that may be on a device, and the data is free at once: a schedule knows its
+        fit, so the fit lets go of the schedule."""
+        self.passes.close()
+        self.passes, self.state = no_passes(), State()
+        del self.schedule
+        self.model = self.following = None
+        if self.workers is not None:
+            self.workers.close()
+
+
+def no_passes() -> Passes:
+    yield from ()
+
+
+def restore_generator(rng: np.random.Generator, state: Mapping[str, object]) -> None:
+    """The generator goes on from this state, which a file holds."""
+    try:
+        rng.bit_generator.state = state
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise ModelFileError(f"the checkpoint has no state of a random generator: {error}") from error
+
+
+def run(problem: Problem, settings: FitSettings[F], rng: np.random.Generator, before: Outcome | None = None) -> Outcome:
+    """The best of all starts. Where the fit goes on from what it has learned `before`, in another way, the history of
+    both is one."""
+    moment, deal, best = None, None, None
+    if problem.keep is not None and (moment := problem.keep.read()) is not None:
+        with problem.keep.names_the_file():
+            restore_generator(rng, moment.random)
+        settings.clock.start -= moment.history[-1].seconds
+    if problem.deals_first:
+        deal = Deal.of(problem, rng)
+    past = before.history if before is not None else []
+    limits: list[Callback] = [] if settings.max_time is None else [TimeLimit(settings.max_time)]
+    n_passes = len(past) + problem.max_iter * settings.n_init
+    with shown(settings.verbose, n_passes, settings.size, settings.title) as display:
+        for _ in range(settings.n_init):
+            fit = Fit(problem, settings, [*settings.callbacks, *limits, *display], past)
+            try:
+                found, stopping = _learned(fit, rng, deal, moment)
+            except KeyboardInterrupt:
+                whole = best or before  # an earlier start, or what was learned before
+                if whole is not None and settings.keeps_last and (best is not None or fit.last is None):
+                    raise Interrupted(settings.report.fitted(whole.model, whole.history), len(whole.history)) from None
+                raise Interrupted(fit.last, fit.last_pass) from None
+            if best is None or stopping.better(found.history, best.history):
+                best = found
+    assert best is not None
+    if before is None:
+        return best
+    return best._replace(history=[*past, *best.history], n_updates=before.n_updates + best.n_updates)
+
+
+def _learned(fit: Fit, rng: np.random.Generator, deal: Deal | None, moment: Moment | None) -> tuple[Outcome, Stopping]:
+    try:
+        fit.begin(rng, deal, moment)
+        try:
+            while not fit.is_over:
+                fit.step()
+        except KeyboardInterrupt:
+            fitted, n_pass = fit.interrupted()
+            if n_pass is None:  # a model of the middle of a pass
+                raise Interrupted(fitted) from None
+            raise
+        return fit.outcome(), fit.stopping
+    finally:
+        fit.close()

@@ -1,0 +1,295 @@
+"""Batch: coordinate ascent over all of the data at once. The first tables are made from the model it is given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+import numpy as np
+
+from topmix.base.checks import (
+    MOST_POSITIVE,
+    any_number,
+    number_from,
+    positive_number,
+    whole_number,
+    whole_number_or_none,
+)
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.rows import GroupedRows, Rows
+from topmix.corpus.shard import Batches, at_random, in_order
+from topmix.engines.engine import M, Workers
+from topmix.learn.learner import Learner, Passes, PassResult, State, count_of_batches
+from topmix.models.mixture import Momentum
+from topmix.models.model import Model, SomeModel, SomeTotal, Stats
+from topmix.models.statistics import TopicStats
+from topmix.steps.step import Info, add_info
+
+
+@dataclass(frozen=True, repr=False)
+class Batch(Learner):
+    """Updates once per pass, from all rows. It has no settings.
+
+    Examples
+    --------
+    >>> from topmix.learners import Batch
+    >>> Batch()
+    Batch()
+    """
+
+    samples: ClassVar[bool] = True
+
+    def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
+        return in_order(data)
+
+    def passes(self, model: Model, workers: Workers, state: State) -> Passes:
+        rounds = workers.rounds({})
+        while True:
+            new, info = rounds.visit_once(model.tables, range(workers.n_shards))
+            state.total = total = model.no_stats()
+            total += new
+            model = model.update(total)
+            model = (yield PassResult(model, total, info)) or model
+
+
+# Memoized: total += new - old, so the total is exact and the model moves at every round.  docs/math.md Eq. (1.9).
+#
+# A round is added in a tree before it meets the total, so that workers can add among themselves.
+#
+# Pseudo-counts are statistics to start from that are not from data. If they were dropped after the first round, the
+# model would keep only what that round happens to contain, and topics that it does not use would die. So they fade
+# during the pass, and none of them is left at its end. Whoever changes the model between two passes may set new ones in
+# the state, which fade through the next pass.
+#
+# Momentum is made of the same. Passes move clusters in much the same direction for a long time. So a pass starts from
+# the total plus a multiple of what the last pass has changed, and that fades while its rounds replace it by what the
+# data say. At the end of the pass none of it is left, and the objective is exact.
+
+MOST_MOMENTUM = 10.0
+
+
+@dataclass(frozen=True, repr=False)
+class Memoized(Learner):
+    """Visits batches in turn and updates after each round, without a learning rate.
+
+    Parameters
+    ----------
+    batch_size : int or None
+        Rows per batch. None makes ten rounds of batches, so that a pass has ten updates.
+    batches_per_update : int
+        Batches per round. The batches of a round are computed under the same model, so several workers can share
+        them. The result depends on this number, and never on the number of workers.
+    momentum : float
+        For GaussianMixture and VonMisesFisherMixture: how many times what the last pass changed is added before the
+        next one. 2 saves a third to two thirds of the passes where clusters overlap, and 4 as much for directions. The
+        objective may fall in a pass; the passes after that go half as far. 0 adds nothing.
+
+    Examples
+    --------
+    >>> from topmix.learners import Memoized
+    >>> Memoized(batch_size=1000)
+    Memoized(batch_size=1000)
+    """
+
+    batch_size: int | None = None
+    batches_per_update: int = 1
+    momentum: float = 0.0
+
+    fades: ClassVar[bool] = True
+    has_memo: ClassVar[bool] = True
+    samples: ClassVar[bool] = True
+
+    def check(self) -> None:
+        whole_number_or_none(self.batch_size, "batch_size")
+        whole_number(self.batches_per_update, "batches_per_update")
+        if not 0 <= any_number(self.momentum, "momentum") <= MOST_MOMENTUM:
+            raise ValueError(f"momentum must be a number from 0 to {MOST_MOMENTUM:g}, got {self.momentum!r}")
+
+    def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
+        return at_random(data, count_of_batches(self.batch_size, data, L, default * self.batches_per_update), rng)
+
+    @property
+    def direction(self) -> str:
+        return "unsteady" if self.momentum else "rises"
+
+    def updates_per_pass(self, n_batches: int) -> int:
+        return -(-n_batches // self.batches_per_update)
+
+    def passes(self, model: SomeModel, workers: Workers, state: State) -> Passes:
+        if self.momentum and not Momentum.suits(model):
+            raise ValueError(
+                f"momentum={self.momentum!r} works for GaussianMixture and VonMisesFisherMixture on the CPU alone: "
+                "set it to 0"
+            )
+        rounds, n = workers.rounds(state.memo), workers.n_shards
+        state.memo = rounds.memo
+        width = self.batches_per_update
+        in_rounds = [range(begin, min(begin + width, n)) for begin in range(0, n, width)]
+        momentum = (state.momentum or Momentum(self.momentum)) if self.momentum else None
+        state.momentum = momentum
+        while True:
+            info = Info()
+            if state.total is None:
+                state.total = model.no_stats()
+            total, pseudo, state.pseudo_counts = state.total, state.pseudo_counts, None
+            if pseudo is not None:
+                total += pseudo
+                model = model.update(total)
+            if momentum is not None:
+                model = momentum.begin(model, total)
+            left = 1.0
+            for shards in in_rounds:
+                new, old, more = rounds.visit(model.tables, shards)
+                if old is not None:
+                    total -= old  # first out, then in: with one shard this is batch, bit for bit
+                if pseudo is not None:
+                    for _ in shards:
+                        total.add(pseudo, -1.0 / n)
+                total += new
+                add_info(info, more)
+                left -= len(shards) / n
+                is_last = left < 0.5 / n
+                model = model.update(total) if momentum is None or is_last else momentum.update(model, total, left)
+            was_exact = (state.t == 0 or total.is_exact) and (pseudo is None or pseudo.is_removable)
+            if not was_exact and (n > 1 or pseudo is not None):  # sum again, without the rounding of differences
+                pseudo = None
+                state.total = total = model.no_stats()
+                for shards in in_rounds:
+                    total += rounds.remembered(shards)
+                model = model.update(total)
+            if momentum is not None:
+                momentum.end(model, total)
+            state.t += 1
+            model = (yield PassResult(model, total, info)) or model
+
+
+# Stochastic: total = (1 - rho_t) total + rho_t (rows / rows seen) new, rho_t = s / (tau + t)^kappa.
+#
+# Natural-gradient steps on the bound, docs/math.md Eq. (1.10). Nothing is kept of a batch after its step, so the data
+# may be a stream.
+
+S = TypeVar("S", bound=Stats)
+DOCUMENTS_PER_BATCH = 512
+ROWS_PER_BATCH = 4096  # of a table
+
+
+@dataclass(frozen=True, repr=False)
+class Stochastic(Learner):
+    """Blends each batch into the model with a step size rho_t = scale / (offset + t)^decay; t counts batches.
+
+    Parameters
+    ----------
+    batch_size : int or None
+        Rows per batch. None is 512 documents, or 4096 rows of a table.
+    scale, offset, decay : float
+        The step size, never larger than one.
+    total_samples : float or None
+        In partial_fit: how many rows the stream stands for. None is the number seen so far; with a half-life, never
+        more than half_life / log 2, which is what a stream that forgets remembers.
+    half_life : float or None
+        Rows after which what was learned is worth half: no step is smaller than 1 - 2^(-rows of the batch / half_life).
+        None never forgets; steps get smaller for ever.
+
+    Examples
+    --------
+    >>> from topmix.learners import Stochastic
+    >>> Stochastic(decay=0.9)
+    Stochastic(decay=0.9)
+    """
+
+    batch_size: int | None = None
+    scale: float = 1.0
+    offset: float = 10.0
+    decay: float = 0.7
+    total_samples: float | None = None
+    half_life: float | None = None
+
+    remembers_rows: ClassVar[bool] = False
+
+    def check(self) -> None:
+        whole_number_or_none(self.batch_size, "batch_size")
+        positive_number(self.scale, "scale")
+        positive_number(self.offset, "offset")
+        number_from(self.decay, "decay", 0.0, MOST_POSITIVE)
+        for name in ("total_samples", "half_life"):
+            if getattr(self, name) is not None:
+                positive_number(getattr(self, name), name)
+
+    def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
+        usual = DOCUMENTS_PER_BATCH if isinstance(data, Corpus | GroupedRows) else ROWS_PER_BATCH
+        return at_random(data, count_of_batches(self.batch_size or usual, data, L, default), rng)
+
+    def updates_per_pass(self, n_batches: int) -> int:
+        return n_batches
+
+    def step_size(self, t: int, n_rows: float = 0.0) -> float:
+        """rho_t, for a batch of so many rows.  Eqs. (1.10), (1.10b)"""
+        try:
+            step = min(1.0, self.scale / (self.offset + t) ** self.decay)
+        except (OverflowError, ZeroDivisionError):  # a huge decay
+            step = 0.0 if self.offset + t > 1 else 1.0
+        return step if self.half_life is None else max(step, 1.0 - 0.5 ** (n_rows / self.half_life))
+
+    def stands_for(self, n_seen: float) -> float:
+        """How many rows a stream represents that has seen so many."""
+        if self.total_samples is not None:
+            return self.total_samples
+        return n_seen if self.half_life is None else min(n_seen, self.half_life / math.log(2.0))
+
+    def passes(self, model: Model, workers: Workers, state: State) -> Passes:
+        amount = workers.n_rows if state.n_tokens is None else state.n_tokens
+        if state.total is None:
+            state.total = model.no_stats()
+            if state.pseudo_counts is not None:
+                state.total += state.pseudo_counts
+                state.pseudo_counts = None
+        total = state.total
+        while True:
+            info = Info()
+            for b in range(workers.n_shards):
+                for _, new, more in workers.run(model.tables, [b]):
+                    seen = new.n_rows if state.n_tokens is None else tokens(new)
+                    total = blend(total, new, self.step_size(state.t, new.n_rows), amount, seen)
+                    state.t += 1
+                    add_info(info, more)
+                model = model.update(total)
+            model = (yield PassResult(model, total, info)) or model
+
+
+def stream_of(learner: Learner) -> Stochastic:
+    """The steps of partial_fit: the learner's own, or the usual ones where it has none."""
+    return learner if isinstance(learner, Stochastic) else Stochastic()
+
+
+def tokens(stats: TopicStats) -> float:
+    """Tokens of a batch: with these in the place of rows, the total amounts to all tokens for any document lengths."""
+    return float(stats.S.totals.sum())
+
+
+def blend(total: S, new: Stats, rho: float, amount: float, amount_new: float) -> S:
+    """One step, in place: `new` saw amount_new and stands for `amount`. An empty batch changes nothing."""
+    return total.scale(1.0 - rho).add(new, rho * amount / amount_new) if amount_new > 0 else total
+
+
+def streamed(
+    workers: Workers,
+    model: M,
+    past: Callable[[M], SomeTotal],
+    learner: Learner,
+    n_updates: int,
+    n_seen: float,
+    tokens_per_row: float | None = None,
+) -> tuple[M, SomeTotal]:
+    """The model after one stochastic step on all that the workers have, and the statistics of these. `past` are those
+    of the placed model; with `tokens_per_row` a batch is weighed by its tokens. Callers keep nothing of a device."""
+    placed: SomeModel = workers.place(model)
+    new: SomeTotal
+    stream, total = stream_of(learner), past(placed)
+    stands_for = stream.stands_for(n_seen)
+    new, _ = workers.rounds({}).visit_once(placed.tables, range(workers.n_shards))
+    seen = new.n_rows
+    if tokens_per_row is not None:
+        stands_for, seen = stands_for * tokens_per_row, tokens(new)
+    return placed.update(blend(total, new, stream.step_size(n_updates, new.n_rows), stands_for, seen)).on_host(), new

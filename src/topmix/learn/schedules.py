@@ -1,0 +1,250 @@
+"""What comes after a pass: schedules of topics, of topics that learn from responses, and of clusters.
+
+Sampling (sampling.py) and the search for the number of topics or clusters (search.py, clusters.py) are schedules too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix.base.threads import one_thread
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.rows import GroupedRows, Rows
+from topmix.corpus.shard import ENTRIES_PER_SHARD, Batches, row_sums
+from topmix.engines.engine import Workers
+from topmix.learn.fit import Fit, Moment, Schedule
+from topmix.learn.history import RESPONDING, VERSIONS
+from topmix.learn.learner import Passes, PassMaker, PassResult, State
+from topmix.models.covariate_prior import CovariatePrior
+from topmix.models.document_prior import DocTopics, Population
+from topmix.models.mixture import Admixture
+from topmix.models.model import SomeModel
+from topmix.models.response_prior import Responded, ResponsePrior
+from topmix.models.statistics import TopicStats, tree_sum
+from topmix.models.topics import TopicModel, restarted
+from topmix.models.word_versions import WordVersions, chosen
+from topmix.models.words import WordStats
+from topmix.steps.rows import BY_CANDIDATES
+from topmix.steps.step import Info
+
+
+@dataclass(frozen=True)
+class TopicPlan:
+    """Passes over documents. Priors follow the statistics after each pass."""
+
+    empty: TopicModel  # priors and options, without counts
+    restarts_small_topics: bool = False  # topics that are small after the first pass start again
+
+    def schedule(self, fit: Fit, rng: np.random.Generator) -> Schedule:
+        return TopicPasses(fit, self, rng)
+
+
+class TopicPasses(Schedule):
+    def __init__(self, fit: Fit, plan: TopicPlan, rng: np.random.Generator) -> None:
+        super().__init__(fit)
+        restarts = plan.restarts_small_topics and fit.problem.learner.fades
+        self.empty, self.second_start = plan.empty, int(rng.integers(2**63)) if restarts else None
+
+    @property
+    def corpus(self) -> Corpus:
+        corpus = self.fit.problem.data
+        assert isinstance(corpus, Corpus)
+        return corpus
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """[documents] tokens."""
+        return row_sums(self.corpus.indptr, self.corpus.value)
+
+    @cached_property
+    def population(self) -> Population | None:
+        """The documents as priors with covariates are learned from them."""
+        design, is_needed = self.corpus.design, isinstance(self.empty.prior, CovariatePrior)
+        return Population.of(design, self.lengths) if design is not None and is_needed else None
+
+    def direction(self, model: TopicModel) -> str:
+        moves = model.learns_priors or model.document_options.own_discount > 0
+        return "either" if moves and model.words.posterior == "collapsed" else "rises"
+
+    def after(self, result: PassResult, is_last: bool) -> TopicModel | None:
+        if not is_last:
+            self._restart_small_topics()
+        model: TopicModel = result.model
+        return self._relearned(model, result.total) if model.learns_priors else None
+
+    def _relearned(self, model: TopicModel, total: TopicStats) -> TopicModel | None:
+        return model.relearn(total, self.lengths, self.population)
+
+    def resume(self, moment: Moment) -> SomeModel:
+        self._restart_small_topics()
+        return super().resume(moment)
+
+    def _restart_small_topics(self) -> None:
+        """After the first pass: pseudo-counts for topics that found next to nothing, to fade through the second."""
+        state = self.fit.state
+        if self.second_start is None or state.t != 1:
+            return
+        again = restarted(self.corpus, np.asarray(state.total.S.totals), np.random.default_rng(self.second_start))
+        state.pseudo_counts = None if again is None else self.empty.prior.no_stats(again)
+
+
+class ResponsePlan(TopicPlan):
+    """Passes in which topics learn from the responses of documents as well."""
+
+    def schedule(self, fit: Fit, rng: np.random.Generator) -> Schedule:
+        return ResponsePasses(fit, self, rng)
+
+
+class ResponsePasses(TopicPasses):
+    """After each pass, coefficients follow the topics that documents have."""
+
+    phase = RESPONDING
+
+    def after(self, result: PassResult, is_last: bool) -> TopicModel | None:
+        following = super().after(result, is_last) or result.model
+        if is_last:
+            return following
+        assert isinstance(following.prior, ResponsePrior)
+        return replace(following, prior=following.prior.responding_to(self._documents()))
+
+    def _documents(self) -> Responded:
+        design, memory, batches = self.corpus.design, self.fit.memory(), self.fit.batches
+        assert design is not None
+        docs = [memory[b].docs for b in range(len(batches))]
+        y = np.concatenate([design.x[design.row[rows], 0] for rows in batches])
+        return Responded.of(joined([found for found in docs if found is not None]), y)
+
+
+def joined(parts: list[DocTopics]) -> DocTopics:
+    """Documents one part after the other."""
+    length = np.concatenate([np.diff(part.indptr) for part in parts])
+    topic, count = (np.concatenate(x) for x in zip(*((part.topic, part.count) for part in parts)))
+    return DocTopics(np.concatenate([[0], np.cumsum(length)]), topic, count)
+
+
+class ClusterPasses(Schedule):
+    """Passes over rows, or over groups of rows, whose prior follows the statistics. A fit converges in a pass that
+    scored rows by all clusters: candidates alone may hide that others are better."""
+
+    @cached_property
+    def lengths(self) -> np.ndarray | None:
+        """[groups] rows of each, where rows are in groups."""
+        p = self.fit.problem
+        return p.data.lengths(p.weight) if isinstance(p.data, GroupedRows) else None
+
+    def direction(self, model: SomeModel) -> str:
+        is_point = isinstance(model, Admixture) and model.prior.learned and model.prior.posterior == "collapsed"
+        return "unsteady" if is_point else "rises"
+
+    def passes(self, model: SomeModel, learn: Callable[[SomeModel], Passes]) -> Passes:
+        """BLAS is held to one thread through each pass: to hold it and let it go again for every kernel takes longer
+        than a kernel on few rows."""
+        following = None
+        with closing(learn(model)) as passes:
+            while True:
+                with one_thread():
+                    result = passes.send(following)
+                following = yield result
+
+    def has_converged(self) -> bool:
+        history = self.fit.history
+        return not (history and history[-1].effort.get(BY_CANDIDATES)) and super().has_converged()
+
+    def after(self, result: PassResult, is_last: bool) -> SomeModel:
+        return None if self.lengths is None else result.model.relearn(result.total, self.lengths)
+
+
+# The last passes of a fit of topics with versions: the topics come apart into their versions.
+#
+# A fit first learns topics that all versions share, by whatever learner and engine. Then documents are visited
+# version by version, under the words that topics have there (models/word_versions.py), until that changes little.
+# Each version has two shards, each with every other document: after the first visit one half chooses how strongly
+# versions hold together, by how well it predicts the other.
+
+MOST_PASSES = 10
+ETA = 0.01  # prior count of a word in a parent
+
+
+@dataclass(frozen=True)
+class VersionedTopics(TopicModel):
+    """Topics with the counts of all versions, and their versions, once there are any."""
+
+    versions: WordVersions | None = None
+
+    @classmethod
+    def of(cls, model: TopicModel) -> VersionedTopics:
+        return cls(**{f.name: vars(model)[f.name] for f in fields(TopicModel)})
+
+    def topics(self) -> TopicModel:
+        return TopicModel(self.prior, self.words, self.document_options)
+
+    def bound(self, total: TopicStats) -> dict[str, float]:
+        assert self.versions is not None
+        return {"data": self.versions.bound(), "entropy": total.H, "allocation": self.prior.bound(total)}
+
+
+@dataclass(frozen=True)
+class ByVersion(PassMaker):
+    """Visits documents version by version."""
+
+    corpus: Corpus
+    version: NDArray[np.int32]  # [documents]
+    place: NDArray[np.float64]  # [T] of versions in time; empty: they are groups
+    n_versions: int
+
+    @cached_property
+    def dealt(self) -> tuple[list[np.ndarray], list[int]]:
+        """Every other document of a version, and the others; and the half that each shard is, 2 t or 2 t + 1."""
+        rows, half = [], []
+        offsets = self.corpus.offsets()
+        for t in range(self.n_versions):
+            of_version = np.flatnonzero(self.version == t)
+            for h in (0, 1):
+                docs = of_version[h::2]
+                pieces = max(1, -(-int((offsets[docs + 1] - offsets[docs]).sum()) // ENTRIES_PER_SHARD))
+                for part in np.array_split(docs, pieces):
+                    rows.append(part)
+                    half.append(2 * t + h)
+        return rows, half
+
+    def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
+        return self.dealt[0]
+
+    def passes(self, model: VersionedTopics, workers: Workers, state: State) -> Passes:
+        while True:
+            halves, state.total, effort = self._visited(model, workers)
+            counts = [a.plus(b) for a, b in zip(halves[::2], halves[1::2])]
+            if model.versions is None:
+                strength, discount = chosen(halves[::2], halves[1::2], self.place, model.words, ETA)
+                versions = WordVersions.start(counts, self.place, strength, discount, model.words, ETA)
+            else:
+                versions = model.versions.with_counts(counts).redrawn()
+            model = replace(model, words=model.words.update(state.total.S), versions=versions)
+            model = (yield PassResult(model, state.total, Info(iterations=effort))) or model
+
+    def _visited(self, model: VersionedTopics, workers: Workers) -> tuple[list[WordStats], TopicStats, float]:
+        """Words of each half of each version, statistics of all documents, and iterations."""
+        total, found = model.no_stats(), list[list[WordStats]]([] for _ in range(2 * self.n_versions))
+        iterations, now, of = 0.0, model, -1
+        for b, half in enumerate(self.dealt[1]):
+            if model.versions is not None and half // 2 != of:
+                of = half // 2
+                now = replace(model, words=model.versions.words(of))
+            for _, stats, info in workers.run(now.tables, [b]):
+                found[half].append(stats.S)
+                iterations += info.get("iterations", 0.0)
+                total += stats
+        return [tree_sum(parts) for parts in found], total, iterations
+
+
+class VersionPasses(Schedule):
+    phase = VERSIONS
+
+    def direction(self, model: TopicModel) -> str:
+        return "either"

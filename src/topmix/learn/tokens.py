@@ -1,0 +1,205 @@
+"""Fits whose tokens have one topic each: Gibbs sampling and combinatorial topics. The chain is model and workers in
+one."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from topmix import _core
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.rows import Rows
+from topmix.corpus.shard import Batches
+from topmix.engines.engine import M
+from topmix.learn.chains import Chain, HardTopics
+from topmix.learn.fit import Schedule
+from topmix.learn.learner import Passes, PassMaker, PassResult, SomeWorkers, State, Task
+from topmix.models.model import SomeModel
+from topmix.steps.step import StepResult
+
+EXCHANGE_SWEEPS = 10
+
+
+def no_step(shard: object, tables: object, memory: object, scratch: _core.TopicScratch) -> StepResult:
+    """A chain has no shards to visit."""
+    raise AssertionError
+
+
+class AllTokens:
+    """In the place of workers: a chain has all tokens itself."""
+
+    def __init__(self, chain: Chain | HardTopics, rng: np.random.Generator) -> None:
+        self.chain, self.rng = chain, rng
+
+    def place(self, model: M) -> M:
+        return model
+
+    def close(self) -> None:
+        self.chain.close()
+
+
+class TokenPasses(PassMaker):
+    """A chain goes on by itself."""
+
+    def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
+        return []
+
+    def open(self, task: Task, rng: np.random.Generator) -> SomeWorkers:
+        return AllTokens(task.model, rng)
+
+
+@dataclass(frozen=True)
+class Sweeps(TokenPasses):
+    """Of a Gibbs sampler."""
+
+    corpus: Corpus
+    burn_in: int
+    thin: int
+    learn_every: int
+    exchanges: bool  # whether topics are exchanged
+
+    def passes(self, model: Chain, workers: AllTokens, state: State) -> Passes:
+        """A sweep at a time. After `burn_in` of them every `thin`-th is a sample that counts. Before, when annealing is
+        over, topics are exchanged, and again every EXCHANGE_SWEEPS as long as that gains something."""
+        exchanges = self.exchanges
+        for n in itertools.count(1):
+            settled = model.sweeps - model.annealing
+            if exchanges and n <= self.burn_in and settled >= 0 and settled % EXCHANGE_SWEEPS == 0:
+                exchanges = exchanged(model, self.corpus, workers.rng) != 0.0
+            model.sweep()
+            if n > self.burn_in and (n - self.burn_in) % self.thin == 0:
+                model.sampled()
+            yield PassResult(model, None, {})
+            if n % self.learn_every == 0 and model.sweeps >= model.annealing:
+                model.relearn()
+
+
+@dataclass(frozen=True)
+class Reassignments(TokenPasses):
+    """Of combinatorial topics."""
+
+    algorithm: str
+    exchanges: bool
+    early_smoothing: bool
+
+    @property
+    def direction(self) -> str:
+        return "falls"
+
+    def passes(self, model: HardTopics, workers: AllTokens, state: State) -> Passes:
+        tried = exchange if self.exchanges else None
+        return model.run(self.algorithm, workers.rng, tried, early_smoothing=self.early_smoothing)
+
+
+class TokenSchedule(Schedule):
+    """The chain itself is what was learned."""
+
+    def ended(self, model: SomeModel) -> SomeModel:
+        return model
+
+
+# Exchanges of combinatorial topics: two topics become one, and another becomes two.  docs/math.md, section 3.8.
+#
+# Word and Refine move tokens and mini-topics, and cannot leave a state where one topic of the data is held twice and
+# two others lie in one. Both halves of an exchange are exact, and they add up where they touch different topics:
+# merging a and b changes objective (3.16) by what their counts say, less the penalty for each document that used
+# both; splitting c is the same problem with K = 2 on the tokens of c alone.
+
+SPLITS = 8  # topics that are tried at most, the largest first
+SPLIT_PASSES = 2  # the first brings nine tenths of what four would, where there is anything to gain
+# Of topics that are sampled:
+PENALTY = 8.0  # for a topic that a document uses, in nats
+# Nats per token that a split must gain: two subjects in one topic gain .3 to .4 (planted ones), the halves of a large
+# topic of filler words .04 to .21 (kos), and a reader has nothing from two of those.
+DIFFERENCE = 0.25
+
+
+def exchange(hard: HardTopics, rng: np.random.Generator, difference: float = 0.0) -> float:
+    """Makes the exchanges that lower the objective. Returns its change, which is not positive. A topic is split only
+    where that brings its tokens nearer by more than `difference` nats on average: where the halves differ so much."""
+    if hard.n_components < 3:
+        return 0.0
+    merges = cheapest_merges(hard)
+    change, touched, owner = 0.0, set[int](), None
+    for c in np.argsort(-hard.total, kind="stable")[:SPLITS].tolist():
+        merges = [m for m in merges if not touched & {*m[1:]}]
+        if not merges or np.log(2) * hard.total[c] <= merges[0][0]:  # no split brings tokens nearer, on average
+            break
+        merge = next((m for m in merges if c not in m[1:]), None)
+        if c in touched or merge is None:
+            continue
+        cost, a, b = merge
+        owner = entries_of_tokens(hard.corpus) if owner is None else owner
+        tokens = np.flatnonzero(hard.z == c)
+        least = max(cost, difference * len(tokens))
+        gain, leaves = split(hard, part(hard.corpus, owner[tokens]), least, rng)
+        if gain > least:
+            hard.z[hard.z == b] = a
+            hard.z[tokens[leaves]] = b
+            touched |= {a, b, c}
+            change += cost - gain
+    if touched:
+        hard.count()
+    return change
+
+
+def exchanged(chain: Chain, corpus: Corpus, rng: np.random.Generator) -> float:
+    """Exchanges topics of a sampler where that pays; returns what it gained."""
+    hard = HardTopics(corpus, chain.n_components, PENALTY, chain.threads)
+    hard.start(chain.z)
+    gain = -exchange(hard, rng, DIFFERENCE)
+    if gain:
+        chain.start(hard.z)
+    return gain
+
+
+def cheapest_merges(hard: HardTopics) -> list[tuple[float, int, int]]:
+    """(change of the objective, a, b), least first: each topic with the one whose words are most like its own."""
+    n, total, K = hard.word.astype(np.float64), hard.total.astype(np.float64), hard.n_components
+    indptr, topic, _ = _core.document_topics(hard.tokens, hard.z, K, hard.threads)
+    uses = sp.csr_array((np.ones(len(topic)), topic.astype(np.int32), indptr), shape=(hard.n_docs, K))
+    both = (uses.T @ uses).toarray()
+    root = np.sqrt(n / np.maximum(total, 1))
+    like = root.T @ root  # Bhattacharyya's coefficient
+    np.fill_diagonal(like, -1)
+    own = n_log_n(total) - n_log_n(n).sum(axis=0)  # distances of the tokens of each topic
+    found = []
+    for a, b in {(min(a, b), max(a, b)) for a, b in enumerate(like.argmax(axis=1).tolist())}:
+        words, tokens = n[:, a] + n[:, b], total[a] + total[b]
+        distance = n_log_n(tokens) - n_log_n(words).sum()
+        found.append((float(distance - own[a] - own[b] - hard.penalty * both[a, b]), a, b))
+    return sorted(found)
+
+
+def split(hard: HardTopics, corpus: Corpus, least: float, rng: np.random.Generator) -> tuple[float, np.ndarray]:
+    """The tokens of one topic, a corpus of their own, in two: what the objective falls by, and which of them leave. Not
+    pursued where the first pass brings no more than `least`."""
+    halves = HardTopics(corpus, 2, hard.penalty, 1)  # a few thousand tokens: not worth a thread
+    halves.count()
+    before, gain = sum(halves.bound().values()), 0.0
+    halves.start(rng.integers(2, size=halves.n_tokens, dtype=np.uint16))
+    for _ in itertools.islice(halves.run("word+refine", rng), SPLIT_PASSES):
+        gain = before - sum(halves.bound().values())
+        if gain <= least:
+            break
+    return gain, halves.z == 1
+
+
+def n_log_n(n: np.ndarray) -> np.ndarray:
+    return n * np.log(np.maximum(n, 1))
+
+
+def entries_of_tokens(corpus: Corpus) -> np.ndarray:
+    """[tokens] which entry of the corpus each is a copy of."""
+    return np.repeat(np.arange(corpus.nnz, dtype=np.int32), corpus.value.astype(np.int32))
+
+
+def part(corpus: Corpus, owner: np.ndarray) -> Corpus:
+    """The corpus of some tokens alone, given by their entries in order; documents without any are left out."""
+    first = np.flatnonzero(np.diff(owner, prepend=-1))  # of each entry
+    entry, count = owner[first], np.diff(first, append=len(owner))
+    indptr = np.unique(np.searchsorted(entry, corpus.indptr)).astype(np.int64)
+    return Corpus.trusted(indptr, corpus.index[entry], count.astype(np.float32), corpus.n_words)

@@ -1,0 +1,358 @@
+"""Bags of words: phi_k ~ Dir(eta), each word of a row drawn from phi_k.  docs/math.md, section 2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import gammaln, xlogy
+
+from topmix import _core
+from topmix.base import dirichlet
+from topmix.base.checks import SMALLEST
+from topmix.base.fields import CheckedReader
+from topmix.base.threads import threads
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.shard import Shard, row_sums
+from topmix.models.k_means import far_apart
+from topmix.models.model import Assignment, Pieces
+from topmix.models.sparse_counts import RowShares
+from topmix.models.stored import Numbers, Stored
+from topmix.models.words import WordStats, WordTotal
+
+NEGLIGIBLE = 1e-9  # prior count of a word for objective "ml": no word is impossible
+
+
+class CategoricalTables(NamedTuple):
+    """What one shard needs of the posterior.  Eq. (2.2)."""
+
+    Elogphi: np.ndarray  # [words, K] float32, less offset
+    offset: np.ndarray  # [words] float64, largest E[log phi_k] of each word
+
+
+@dataclass(frozen=True)
+class Categorical(Stored):
+    """q(phi_k) = Dir(eta + S_k). It borrows the total it was made from: copy that before keeping a model."""
+
+    rows: ClassVar[str] = "counts"
+    objectives: ClassVar[tuple[str, ...]] = ("vb", "map", "ml")
+
+    eta: Annotated[np.ndarray, Numbers("V", 1, low=SMALLEST)]  # prior pseudo-counts of each word
+    total: WordTotal
+    objective: str = "vb"
+
+    @classmethod
+    def start(
+        cls,
+        corpus: Corpus,
+        weight: np.ndarray | None,
+        K: int,
+        prior: float,
+        rng: np.random.Generator,
+        objective: str = "vb",
+    ) -> Categorical:
+        """Each cluster starts from one row, drawn by k-means++ under the KL divergence, smoothed by the mean row.
+        `start` has better ones."""
+        eta = cls.prior(corpus.shape[1], prior, objective)
+        X = corpus.to_scipy()
+        if weight is None:
+            weight = np.ones(corpus.shape[0])
+        sums = weight @ X
+        mean = sums / max(sums.sum(), 1e-300)
+        rows = X[spread_rows(X, weight, K, mean, rng)].toarray().astype(np.float64)
+        total = cls.zeros(corpus.shape[1], K)
+        total.raw += rows.T + mean[:, None] * np.maximum(rows.sum(axis=1), 1.0)
+        total.totals += total.raw.sum(axis=0)
+        return cls(eta, total, objective)
+
+    @staticmethod
+    def prior(n_words: int, eta: float, objective: str) -> np.ndarray:  # [V, 1]
+        return np.full((n_words, 1), NEGLIGIBLE if objective == "ml" else eta)
+
+    @staticmethod
+    def zeros(n_words: int, K: int) -> WordTotal:
+        return WordTotal.zeros(n_words, K)
+
+    @property
+    def lam(self) -> np.ndarray:  # [V, K]
+        # rounding may leave negative counts, which a negligible prior does not make up for
+        return self.eta + np.maximum(self.total.counts(), 0.0)
+
+    def tables(self, cols: np.ndarray) -> CategoricalTables:
+        table, offset = np.empty((len(cols), self.total.shape[1]), np.float32), np.empty(len(cols))
+        norm, is_point = self.eta.sum() + self.total.totals, self.objective != "vb"
+        _core.categorical_table(
+            is_point, self.total.raw, self.total.factor, self.eta[:, 0], norm, cols, threads(), table, offset
+        )
+        return CategoricalTables(table, offset)
+
+    @staticmethod
+    def assign(shard: Shard, t: CategoricalTables, log_weights: np.ndarray, L: int) -> Assignment:
+        weights = log_weights.astype(np.float32)
+        return Assignment(
+            *_core.assign_categorical(
+                shard.indptr, shard.index, shard.value, t.Elogphi, t.offset, weights, L, threads()
+            )
+        )
+
+    @staticmethod
+    def summarise(shard: Shard, a: Assignment, K: int) -> WordStats:
+        return WordStats(
+            shard.cols,
+            *_core.sum_rows_by_word(
+                shard.starts, shard.order, shard.row_of, shard.value, a.cluster, a.r, shard.weight, K, threads()
+            ),
+        )
+
+    def update(self, S: WordTotal, N: np.ndarray) -> Categorical:
+        """Conjugate update.  Eq. (2.3)."""
+        return replace(self, total=S)
+
+    def bound(self, S: WordTotal, N: np.ndarray) -> float:
+        """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), or the same term at a point.  Eq. (2.4)."""
+        if S is self.total and self.objective != "ml":  # as after each pass: the optimum, where terms cancel
+            return self._largest_bound()
+        return dirichlet.bound(S.counts(), np.broadcast_to(self.eta, S.raw.shape), self.lam, self.objective)
+
+    def _largest_bound(self) -> float:
+        is_point = self.objective == "map"
+        of_words, norm = self.total.bound("collapsed" if is_point else "variational", self.eta, None)
+        prior = len(norm) * float(dirichlet.log_normaliser(self.eta)[0])
+        return prior + of_words - float((xlogy(norm, norm) if is_point else gammaln(norm)).sum())
+
+    def regrouped(self, pieces: Pieces, N: np.ndarray) -> Categorical:
+        """Other clusters, from statistics of some."""
+        counts = sum(np.maximum(S.counts(), 0.0) @ parts.T for parts, S in pieces)
+        return replace(self, total=WordTotal.of(np.ascontiguousarray(counts)))
+
+    def mean(self) -> np.ndarray:
+        """E[phi], [K, V], rows sum to one."""
+        return (self.lam / self.lam.sum(axis=0)).T
+
+    def check_fields(self) -> None:
+        if not (self.total.raw.min() * self.total.factor > -self.eta.min() and self.total.totals.min() >= 0):
+            raise ValueError("words have negative counts")
+
+    def read_sums(self, file: CheckedReader, K: int) -> WordStats | RowShares:
+        return RowShares.read(file, K=K) if file.has("r") else WordStats.read(file, V=len(self.eta), K=K)
+
+    def n_parameters(self) -> int:
+        """Numbers that are free."""
+        V, K = self.lam.shape
+        return K * (V - 1)
+
+
+def spread_rows(
+    X: sp.csr_array, weight: np.ndarray, K: int, mean: np.ndarray, rng: np.random.Generator, sample: int = 10_000
+) -> np.ndarray:
+    """K rows far from each other: k-means++ under KL(row || smoothed row), on a subsample of the rows.
+
+    Rows are smoothed by the mean row so that divergences stay finite. With fewer rows than clusters, rows repeat.
+    """
+    usable = np.flatnonzero((np.diff(X.indptr) > 0) & (weight > 0))
+    if len(usable) == 0:
+        usable = np.arange(X.shape[0])
+    usable = np.sort(rng.choice(usable, min(sample, len(usable)), replace=False))
+    P = X[usable].astype(np.float64)
+    P.data /= np.repeat(np.maximum(P.sum(axis=1), 1e-300), np.diff(P.indptr))
+    negative_entropy = sp.csr_array((P.data * np.log(P.data), P.indices, P.indptr), shape=P.shape).sum(axis=1)
+
+    chosen = [int(rng.integers(len(usable)))]
+    nearest = np.full(len(usable), np.inf)  # divergence from the nearest row chosen so far
+    while len(chosen) < K:
+        last = chosen[-1]
+        entries = slice(P.indptr[last], P.indptr[last + 1])
+        q = 0.5 * mean
+        q[P.indices[entries]] += 0.5 * P.data[entries]
+        divergence = negative_entropy - P @ np.log(np.maximum(q, 1e-300))
+        nearest = np.minimum(nearest, np.maximum(divergence, 0.0))
+        nearest[last] = 0.0
+        p = nearest * weight[usable]
+        chosen.append(int(rng.choice(len(usable), p=p / p.sum() if p.sum() > 0 else None)))
+    return usable[chosen]
+
+
+# Where clusters of bags of words start, from a sample of the rows.
+#
+# A row of counts cannot leave its cluster once others of its kind are there too: from a poor start every learner stays
+# where it is. So rows of the sample are divided by spherical k-means on damped counts (logarithms times inverse
+# document frequencies), and then sampled: they go from cluster to cluster, one by one, with the words and the weights
+# of clusters integrated out (cpp/chains/row_clusters.hpp). Several chains begin, and the most probable one goes on.
+
+ENTRIES = 1 << 20  # of the sample, about; and so many rows for each cluster, at least:
+ROWS_PER_CLUSTER = 40
+ROUNDS = 5  # of spherical k-means
+ENOUGH = 1e-3  # a round that brings rows closer to their clusters by less, relatively, is the last
+SEEDS_FROM = 1000  # rows among which k-means++ chooses, and so many for each cluster:
+SEEDS_PER_CLUSTER = 10
+CHAINS, SWEEPS = 4, 5  # that are compared
+MORE_SWEEPS = 10  # of the one that is kept
+SWEEPS_FROM_RANDOM = 30  # of one chain, as Yin & Wang (2014) have it
+CHAIN_SIZE = 1 << 26  # words x clusters of all chains: half a gigabyte
+STARTS = ("auto", "k-means++", "random", "documents")  # the last is `Categorical.start`
+
+
+class WordStart(NamedTuple):
+    """First clusters of bags of words."""
+
+    corpus: Corpus
+    weight: np.ndarray | None
+    K: int
+    eta: float
+    objective: str
+    weight_prior: float  # of each cluster
+    how: str | np.ndarray  # one of STARTS, or responsibilities [N, K]
+
+    def first(self, rng: np.random.Generator) -> tuple[Categorical, np.ndarray | None]:
+        corpus, weight, how = self.corpus, self.weight, self.how
+        if isinstance(how, np.ndarray):
+            r = how if weight is None else weight[:, None] * how
+            total, N = WordTotal.of(np.ascontiguousarray(corpus.to_scipy().T @ r, np.float64)), r.sum(axis=0)
+        elif how == "documents":
+            first = Categorical.start(corpus, weight, self.K, self.eta, rng, self.objective)
+            return first, np.ones(self.K) if self.objective == "ml" else None
+        else:
+            total, N = start(corpus, weight, self.K, how, self.eta, self.weight_prior, rng)
+        return Categorical(Categorical.prior(corpus.shape[1], self.eta, self.objective), total, self.objective), N
+
+
+class Damped(NamedTuple):
+    """Rows of unit length: log(1 + count) times the inverse document frequency of the word."""
+
+    shard: Shard
+    value: np.ndarray  # [entries] float32
+    weight: np.ndarray  # [rows]
+
+    @classmethod
+    def of(cls, shard: Shard, weight: np.ndarray) -> Damped:
+        n, rare = shard.n_rows, np.log((1.0 + shard.n_rows) / (1.0 + np.diff(shard.starts))) + 1.0
+        value = np.log1p(shard.value.astype(np.float64)) * rare[shard.index]
+        norm = np.sqrt(np.maximum(row_sums(shard.indptr, value * value), 1e-300))
+        return cls(shard, (value / np.repeat(norm, np.diff(shard.indptr))).astype(np.float32), weight[:n])
+
+    def rows(self, some: np.ndarray) -> sp.csr_array:
+        shape = self.shard.n_rows, len(self.shard.cols)
+        return sp.csr_array((self.value, self.shard.index, self.shard.indptr), shape)[some]
+
+    def nearest(self, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """[rows, 1] the nearest of the centres [words, K], and [rows] the cosine."""
+        words, K = centres.shape
+        cluster, _, _, cosine = _core.assign_categorical(
+            self.shard.indptr, self.shard.index, self.value, np.ascontiguousarray(centres, np.float32),
+            np.zeros(words), np.zeros(K, np.float32), 1, threads(),
+        )  # fmt: skip
+        return cluster, cosine
+
+    def sums(self, cluster: np.ndarray, K: int) -> np.ndarray:
+        """[words, K] of the rows of each cluster."""
+        return summed(self.shard, self.value, cluster, K)
+
+
+def start(
+    corpus: Corpus,
+    weight: np.ndarray | None,
+    K: int,
+    init: str,
+    prior: float,
+    weight_prior: float,
+    rng: np.random.Generator,
+) -> tuple[WordTotal, np.ndarray]:
+    """First clusters by one of STARTS, the largest first: tokens of each word and rows in each, which come to as many
+    as there are."""
+    rows = sample(corpus, weight, K, rng)
+    w = np.ones(len(rows)) if weight is None else weight[rows] / max(float(weight[rows].mean()), 1e-300)
+    shard = Shard.of(corpus[rows], w)
+    n_rows = float(len(corpus)) if weight is None else float(weight.sum())
+    chains = Chains(shard, K, prior, prior * corpus.shape[1], weight_prior, int(rng.integers(2**31)))
+    if init == "random":
+        z = chains.swept(rng.integers(K, size=(1, len(rows)), dtype=np.int32), SWEEPS_FROM_RANDOM)
+    else:
+        damped = Damped.of(shard, w)
+        n_chains = int(np.clip(CHAIN_SIZE // max(len(shard.cols) * K, 1), 1, CHAINS)) if init == "auto" else 1
+        tries = np.stack([spherical_k_means(damped, K, rng) for _ in range(n_chains)])
+        z = tries[0]
+        if init == "auto":
+            z = chains.swept(chains.swept(tries, SWEEPS)[None], MORE_SWEEPS, first=SWEEPS)
+    rank = np.argsort(np.argsort(-np.bincount(z, w, K), kind="stable"))
+    cluster = rank[z].astype(np.int32)
+    S, N = np.zeros((corpus.shape[1], K)), np.bincount(cluster, w, K)
+    size = n_rows / max(N.sum(), 1e-300)
+    S[shard.cols] = size * summed(shard, shard.value, cluster[:, None], K)
+    return WordTotal.of(S), N * size
+
+
+def sample(corpus: Corpus, weight: np.ndarray | None, K: int, rng: np.random.Generator) -> np.ndarray:
+    """Rows with words, ascending: as many as have about ENTRIES, and some for each cluster."""
+    usable = np.diff(corpus.indptr) > 0
+    if weight is not None:
+        usable &= weight > 0
+    rows = np.flatnonzero(usable)
+    if len(rows) == 0:
+        return np.arange(min(len(corpus), 1))
+    size = max(int(ENTRIES / (corpus.nnz / len(rows))), ROWS_PER_CLUSTER * K)
+    return rows if len(rows) <= size else np.sort(rng.choice(rows, size, replace=False))
+
+
+def summed(shard: Shard, value: np.ndarray, cluster: np.ndarray, K: int) -> np.ndarray:
+    """[words, K] of the rows of each cluster [rows, 1]; words are those of the shard."""
+    one, words = np.ones(cluster.shape, np.float32), np.arange(len(shard.cols), dtype=np.int32)
+    rows = shard.starts, shard.order, shard.row_of, value
+    return WordStats(words, *_core.sum_rows_by_word(*rows, cluster, one, shard.weight, K, threads())).to_dense(
+        len(words)
+    )
+
+
+def spherical_k_means(x: Damped, K: int, rng: np.random.Generator) -> np.ndarray:
+    """[rows] the cluster of each. A seed belongs to its own cluster, with little weight, so that none is empty."""
+    n = x.shard.n_rows
+    some = rng.choice(n, min(n, SEEDS_FROM + SEEDS_PER_CLUSTER * K), replace=False)
+    among = x.rows(some)
+
+    def distances(rows: np.ndarray) -> np.ndarray:
+        return np.maximum(1.0 - (among @ among[rows].T.toarray()).astype(np.float64), 0.0).T
+
+    seeds = x.rows(some[far_apart(distances, x.weight[some], K, rng)[0]])
+    little = 1e-3 * float(x.weight.mean()) * seeds.T.toarray().astype(np.float64)
+    sums, last = little, 0.0
+    for _ in range(ROUNDS):
+        centres = sums / np.maximum(np.linalg.norm(sums, axis=0), 1e-300)
+        cluster, cosine = x.nearest(centres)
+        now = float(x.weight @ cosine)
+        if now < (1.0 + ENOUGH) * last:
+            break
+        sums, last = x.sums(cluster, K) + little, now
+    return cluster[:, 0]
+
+
+class Chains(NamedTuple):
+    """Collapsed Gibbs sampling of the clusters of rows."""
+
+    shard: Shard
+    K: int
+    prior: float  # eta, of each word
+    prior_total: float  # of all words, also those that no row has
+    weight_prior: float
+    seed: int
+
+    def swept(self, z: np.ndarray, sweeps: int, first: int = 0) -> np.ndarray:
+        """[rows] after so many sweeps: the clusters of the most probable of the chains that begin at z [chains, rows].
+        `first` is the number of the first sweep, which random numbers depend on."""
+        rows, w, z = self.shard, self.shard.weight, z.copy()
+        S = np.stack([summed(rows, rows.value, c[:, None], self.K) for c in z])
+        total, N = S.sum(axis=1), np.stack([np.bincount(c, w, self.K).astype(np.float64) for c in z])
+        eta = np.full(S.shape[1], self.prior)
+        for sweep in range(first, first + sweeps):
+            _core.sample_row_clusters(
+                rows.indptr, rows.index, rows.value, w, eta, self.prior_total, self.weight_prior, 1.0, self.seed, sweep,
+                threads(), S, total, N, z,
+            )  # fmt: skip
+        return z[int(np.argmax([self.log_probability(*sums) for sums in zip(S, N, strict=True)]))]
+
+    def log_probability(self, S: np.ndarray, N: np.ndarray) -> float:
+        """log p(x, z), up to a constant: minus c_Dir of words and of weights, Eq. (0.3). S is [words, K]."""
+        norm, eta = np.empty(self.K), np.full((1, 1), self.prior)
+        words = _core.topic_bound("variational", S, 1.0, eta, None, threads(), norm)
+        tokens = S.sum(axis=0) + self.prior_total
+        return float(words - gammaln(tokens).sum() + gammaln(N + self.weight_prior).sum())

@@ -1,0 +1,335 @@
+"""Where Gaussian clusters start: their prior and frame, from all of the data, and first clusters, from a sample of it.
+
+A start says which rows of the sample belong together (k_means.py), and a cluster starts from their moments, as if a
+few more had come with the covariance that clusters have on average: a cluster of three rows in sixty dimensions has
+none of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from topmix.base.threads import one_thread
+from topmix.corpus.rows import Rows, SparseRows
+from topmix.models.frame import LEAST, Frame, GaussianStats, Shape, everyone, moments
+from topmix.models.gaussian import Gaussian, GaussianPrior
+from topmix.models.k_means import lloyd, means, nearest, spread_rows
+
+POWER_STEPS = 16  # towards the longest axis of a cluster; it need not be exact
+LARGEST_SQUARE = 1e90  # of anything that is squared or summed: files hold numbers up to 1e100
+SAMPLE = 10_000  # rows, at least, and this many for each cluster:
+SAMPLE_PER_CLUSTER = 40
+DENSE_SAMPLE = 1 << 26  # numbers of sparse rows that are made dense
+STARTS = ("auto", "split", "k-means++", "kmeans", "random", "random_from_data")  # of the user; two make passes
+UNITS = 10  # times the standard deviation of the median column: one that has more is in units of its own
+
+
+class KMeans(NamedTuple):
+    """In the scales of columns, which are the user's, unless it says otherwise."""
+
+    steps: int
+    failed_swaps: int = 3  # of centres, after which it ends
+    in_frame: bool = False  # in the scales of all of the data
+    in_deviations: bool = False  # of columns
+
+
+K_MEANS = {
+    "kmeans": KMeans(100),
+    "plain kmeans": KMeans(100, failed_swaps=0),
+    "scaled kmeans": KMeans(100, in_deviations=True),
+    "lloyd": KMeans(10),
+    "lloyd in the frame": KMeans(10, in_frame=True),
+}
+
+
+def divided(model: Gaussian, z: np.ndarray, w: np.ndarray | None, label: np.ndarray, K: int) -> GaussianStats:
+    """Moments of K clusters, from rows in the frame and the cluster of each: those that gain most are divided.
+
+    K is at most twice the clusters there are. The second half of a cluster comes after all that there were.
+    """
+    k, each = len(model.total.N), np.arange(len(model.total.N))
+    ways = _ways(model, z, label)
+    gains = _gains(model, z, w, label, ways)
+    way, best = gains.argmax(axis=0), np.argsort(-gains.max(axis=0), kind="stable")[: K - k]
+    number = np.zeros(k, np.int64)  # of the second half; 0 for none
+    number[best] = np.arange(k, K)
+    above = np.array(ways)[way[label], np.arange(len(label))] & (number[label] > 0)
+    return _moments(model, z, w, np.where(above, number[label], label), np.concatenate([each, best]))
+
+
+def differ_by_spread(prepared: Gaussian, x: np.ndarray, w: np.ndarray | None) -> bool:
+    """Whether rows near the mean and rows far from it differ much more than rows on its two sides: clusters lie one
+    within another, and k-means would not find them."""
+    model = whole(prepared, x, w)
+    z, label = model.frame.points(x.astype(np.float64)), np.zeros(len(x), np.int64)
+    ways = _ways(model, z, label)
+    by_distance = _gains(model, z, w, label, ways[1:]).max() / len(x)
+    if by_distance <= 0.5 * model.shape.D:  # half a nat: one has 5 times the other's spread
+        return False
+    return bool(by_distance > 3 * _gains(model, z, w, label, ways[:1]).max() / len(x))
+
+
+def _gains(
+    model: Gaussian, z: np.ndarray, w: np.ndarray | None, label: np.ndarray, ways: list[np.ndarray]
+) -> np.ndarray:
+    """[ways, K]: how much more likely the rows of a cluster get by a division."""
+    k, each = len(model.total.N), np.arange(len(model.total.N))
+    halves = [_moments(model, z, w, 2 * label + above, np.repeat(each, 2)) for above in ways]
+    undivided = _height(model, _moments(model, z, w, label, each))
+    return np.array([_height(model, S).reshape(k, 2).sum(axis=1) - undivided for S in halves])
+
+
+def _ways(model: Gaussian, z: np.ndarray, label: np.ndarray) -> list[np.ndarray]:
+    """For each way, which rows are in the second half of their cluster."""
+    q, k = model.posterior, len(model.total.N)
+    P = q.P.astype(z.dtype)
+    axes = _longest(model).astype(z.dtype)
+    along, by_own, by_common = (np.zeros(len(z), bool) for _ in range(3))
+    order = np.argsort(label, kind="stable")
+    ends = np.cumsum(np.bincount(label, minlength=k))
+    with one_thread():
+        for c, rows in enumerate(np.split(order, ends[:-1])):
+            if len(rows) == 0:
+                continue
+            y = z[rows] - q.m[c].astype(z.dtype)
+            square = np.square(y)
+            own = np.einsum("nd,nd->n", y @ P[c], y) if P.ndim == 3 else (square * P[c]).sum(axis=1)
+            common = square.sum(axis=1)
+            along[rows] = y @ axes[c] > 0
+            by_own[rows], by_common[rows] = own > np.median(own), common > np.median(common)
+    return [by_own, by_common] if model.zero_mean else [along, by_own, by_common]
+
+
+def _longest(model: Gaussian) -> np.ndarray:
+    """[K, D]: what rows in the frame are multiplied by, to be measured along the longest axis of each cluster. It is
+    the longest in the scales of the columns: in the frame all axes of all of the data are equally long."""
+    B, A = model.frame.covariances_back(model.posterior.B), model.frame.A
+    B = B / np.abs(B).max(axis=tuple(range(1, B.ndim)), keepdims=True)
+    axes = np.ones((len(B), model.shape.D))
+    with one_thread():
+        for _ in range(POWER_STEPS):
+            axes = model.shape.apply(B, axes)
+            axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+        axes = axes @ np.linalg.inv(A).T if A.ndim == 2 else axes / A
+    return np.asarray(axes / np.linalg.norm(axes, axis=1, keepdims=True))
+
+
+def _moments(
+    model: Gaussian, z: np.ndarray, w: np.ndarray | None, label: np.ndarray, parent: np.ndarray
+) -> GaussianStats:
+    """Of the rows with each label, and of a few more as its parent has them: a few rows have no covariance."""
+    own = np.ascontiguousarray(label, np.int32)[:, None]
+    centre = model.posterior.m[parent].astype(z.dtype)
+    S = moments(z, own, np.ones(own.shape, z.dtype), w, centre, model.shape)
+    total = model.total
+    share = (2.0 + (model.shape.D if model.shape.is_matrix else 0.0)) / np.maximum(total.N, 1e-300)[parent]
+    n = S.N.sum()
+    S += GaussianStats(total.N[parent], total.first[parent], total.second[parent]).times(share)
+    return S.scale(n / S.N.sum())
+
+
+def _height(model: Gaussian, S: GaussianStats) -> np.ndarray:
+    """[K]: the log likelihood of the rows of each cluster with its label, up to what is the same for all divisions."""
+    shape, q = model.shape, model.update(S, S.N).posterior
+    log_det = shape.repeat * q.log_det - shape.D * np.log(q.nu)  # of covariances
+    return np.asarray(S.N * np.log(np.maximum(S.N, 1e-300)) - 0.5 * S.N * log_det)
+
+
+class Summary(NamedTuple):
+    """All of the data, as one Gaussian."""
+
+    n_rows: float
+    mean: np.ndarray  # [D]; zero where the model has no means
+    covariance: np.ndarray  # [D, D], or variances [D]
+
+
+def summary(table: Rows, weight: np.ndarray | None, covariance_type: str, zero_mean: bool) -> Summary:
+    """Blocks in double, about the first row, so that no digits are lost to an offset."""
+    D = table.shape[1]
+    is_matrix = covariance_type in ("full", "tied")
+    if isinstance(table, SparseRows) and not is_matrix:
+        csr, of_rows = table.csr.astype(np.float64), np.ones(len(table)) if weight is None else weight
+        with np.errstate(over="ignore", invalid="ignore"):  # by the entries alone, about zero
+            return _summed(float(of_rows.sum()), of_rows @ csr, of_rows @ csr.power(2), np.zeros(D), zero_mean)
+    about = np.zeros(D) if zero_mean else np.asarray(table.data[0], np.float64)
+    first, second = np.zeros(D), np.zeros((D, D) if is_matrix else D)
+    begin, total = 0, 0.0
+    with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # what leaves the range is refused below
+        for block in table.blocks():
+            x = np.ascontiguousarray(block) - about
+            w = None if weight is None else weight[begin : begin + len(x), None]
+            wx = x if w is None else w * x
+            first += wx.sum(axis=0)
+            second += wx.T @ x if is_matrix else np.einsum("nd,nd->d", wx, x)
+            total += len(x) if w is None else float(w.sum())
+            begin += len(x)
+    return _summed(total, first, second, about, zero_mean)
+
+
+def _summed(total: float, first: np.ndarray, second: np.ndarray, about: np.ndarray, zero_mean: bool) -> Summary:
+    """From sums of rows less `about`."""
+    D, is_matrix = len(first), second.ndim == 2
+    mean = first / max(total, 1e-300)
+    if not (np.abs(second).max(initial=0.0) < LARGEST_SQUARE and np.abs(about + mean).max() < LARGEST_SQUARE**0.5):
+        raise ValueError("X has values of more than 1e45, whose squares do not add up: divide X by a constant")
+    if zero_mean:
+        return Summary(total, np.zeros(D), second / max(total, 1e-300))
+    second -= total * (np.outer(mean, mean) if is_matrix else mean**2)
+    return Summary(total, about + mean, second / max(total - 1.0, min(total, 1.0), 1e-300))
+
+
+def empty(
+    data: Summary,
+    dtype: str,
+    K: int,
+    *,
+    covariance_type: str = "full",
+    objective: str = "vb",
+    zero_mean: bool = False,
+    mean_prior: np.ndarray | None = None,
+    mean_precision_prior: float | None = None,
+    degrees_of_freedom_prior: float | None = None,
+    covariance_prior: np.ndarray | None = None,
+    reg_covar: float = 1e-6,
+) -> Gaussian:
+    """Clusters at their prior. Names are scikit-learn's, and so are the defaults of "vb". With "map" and no
+    covariance_prior the covariances have none yet: gaussian_prior.py chooses one when there are clusters."""
+    D = len(data.mean)
+    shape = Shape(covariance_type, D)
+    frame = Frame.of(data.mean, data.covariance, covariance_type)
+    if shape.is_matrix:
+        reg = frame.covariances(reg_covar * np.eye(D))
+    else:
+        reg = frame.covariances(np.full(D, reg_covar))
+        reg = reg if covariance_type == "diag" else np.array(reg.sum())
+    prior = GaussianPrior.negligible(shape, reg)
+    if objective != "ml":
+        beta = mean_precision_prior or (1.0 if objective == "vb" else prior.beta)
+        m = frame.points(data.mean if mean_prior is None else np.asarray(mean_prior, np.float64))
+        prior = replace(prior, beta=float(beta), m=m)
+    if objective == "vb" and covariance_prior is None:
+        covariance_prior = default_covariance_prior(data.covariance, covariance_type, reg_covar)
+    if covariance_prior is not None and objective != "ml":
+        B = np.asarray(frame.covariances(np.asarray(covariance_prior, np.float64))).reshape(reg.shape)
+        nu = float(D if degrees_of_freedom_prior is None else degrees_of_freedom_prior)
+        prior = replace(prior, nu=nu, B=B)
+    sizes = (prior.reg, prior.B, np.square(prior.m), np.square(frame.A))
+    if not all(np.abs(size).max() < LARGEST_SQUARE for size in sizes):
+        raise ValueError(
+            "the values of X differ by so little, compared with reg_covar and the priors, that their squares are lost: "
+            "multiply X by a constant"
+        )
+    none = GaussianStats.zeros(shape, K)
+    return Gaussian(covariance_type, objective, zero_mean, dtype, frame, prior, none)
+
+
+def default_covariance_prior(covariance: np.ndarray, covariance_type: str, reg_covar: float) -> np.ndarray:
+    """The covariance of the data. Where it is singular, as with constant columns, a floor of reg_covar holds it up."""
+    if covariance.ndim == 1:
+        floor = max(reg_covar, LEAST * float(covariance.max())) or 1.0
+        return np.maximum(covariance if covariance_type == "diag" else covariance.mean(), floor)
+    values, vectors = np.linalg.eigh(covariance)
+    floor = max(reg_covar, LEAST * float(values[-1])) or 1.0
+    if values[0] >= floor:
+        return covariance
+    return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
+
+
+def start(model: Gaussian, table: Rows, weight: np.ndarray | None, way: str, rng: np.random.Generator) -> Gaussian:
+    """First clusters, by one of K_MEANS, "k-means++", "random" or "random_from_data", from statistics that come to as
+    many rows as there are.
+
+    k-means++ finds groups that stand apart, and where there are none it finds the tails; random rows follow the
+    density; Lloyd's steps find round groups, in the scales of the columns or in those of the data as a whole.
+    """
+    K = len(model.total.N)
+    usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
+    size = min(len(usable), max(SAMPLE, SAMPLE_PER_CLUSTER * K))
+    if isinstance(table, SparseRows):  # the sample is dense
+        size = min(size, max(2 * K, DENSE_SAMPLE // table.shape[1]))
+    rows = np.sort(rng.choice(usable, size, replace=False))
+    w = np.ones(size) if weight is None else weight[rows] / weight[rows].mean()  # what is added to them is rows
+    z = model.frame.points(np.ascontiguousarray(table.data[rows], np.float64))
+    S = sample_moments(model, z, w, way, rng)
+    S.scale((float(len(table)) if weight is None else float(weight.sum())) / S.N.sum())
+    return model.update(S, S.N)
+
+
+def in_many_units(model: Gaussian) -> bool:
+    """Whether distances between rows are those of few columns, whose units are small."""
+    variances = model.frame.covariances_back(np.eye(model.shape.D) if model.shape.is_matrix else np.ones(model.shape.D))
+    sd = np.sqrt(np.diagonal(variances) if variances.ndim == 2 else variances)
+    return bool(sd.max() > UNITS * np.median(sd))
+
+
+def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, way: str, rng: np.random.Generator) -> GaussianStats:
+    """Moments of first clusters, from a sample of rows in the frame."""
+    K, D = model.total.first.shape
+    origin = np.zeros((K, D))
+    if way == "random":
+        r = rng.random((len(z), K))
+        r /= r.sum(axis=1, keepdims=True)
+        return moments(z, *everyone(r), w, origin, model.shape)
+    if how := K_MEANS.get(way):
+        x = z if how.in_frame else model.frame.points_back(z)
+        x = x - x.mean(axis=0)
+        if how.in_deviations:
+            x /= np.maximum(x.std(axis=0), LEAST**0.5 * np.abs(x).max() or 1.0)
+        x = (x / (np.abs(x).max() or 1.0)).astype(np.float32)
+        is_one_of_many = how.steps < 100 or len(z) >= SAMPLE  # then a swap that gains little is not worth the next one
+        failures, least = min(how.failed_swaps, K - 2), 0.5 / K if is_one_of_many else 1e-6
+        labels = lloyd(x, w, K, rng, how.steps, failures, least)
+        seeds = means(z, w, K, labels)
+    elif way == "k-means++":
+        chosen, labels = spread_rows(z.astype(np.float32), w, K, rng, model.zero_mean)
+        seeds = z[chosen]
+    else:
+        seeds = z[rng.choice(len(z), K, replace=np.count_nonzero(w) < K, p=w / w.sum())]
+        labels = nearest(z, seeds, model.zero_mean)
+    every = np.concatenate([z, seeds])  # a seed belongs to its own cluster, also where two are equal
+    own = np.concatenate([labels, np.arange(K, dtype=np.int32)])[:, None]
+    share = np.concatenate([w, np.full(K, 1e-3 * w.sum() / len(w))])
+    return shrunk(moments(every, own, np.ones(own.shape), share, origin, model.shape), model)
+
+
+def given(model: Gaussian, r: np.ndarray, table: Rows, weight: np.ndarray | None) -> Gaussian:
+    """Clusters as the update of responsibilities [N, K], which scikit-learn starts from too."""
+    total = model.of_rows(table, r, weight)
+    return model.update(total, total.N)
+
+
+def at(model: Gaussian, N: np.ndarray, means: np.ndarray, covariances: np.ndarray) -> Gaussian:
+    """Clusters with these parameters, as if N_k rows had said so; the inverse of the update."""
+    shape, p = model.shape, model.prior
+    m = np.zeros_like(means) if model.zero_mean else model.frame.points(means)
+    beta, nu = p.beta + N, p.nu + shape.degrees(N)
+    C = model.frame.covariances(covariances)
+    C = C[None] if shape.name == "tied" else C
+    B = nu.reshape(-1, *[1] * (C.ndim - 1)) * C - p.B - shape.spread(N, p.reg)
+    if not model.zero_mean:
+        B = B - shape.prior_outer(len(N), p.beta, p.m) + shape.outer(beta, m, m)
+    first = beta[:, None] * m - (0.0 if model.zero_mean else p.beta * p.m)
+    return model.update(GaussianStats(N.copy(), first, shape.packed(B)), N)
+
+
+def whole(model: Gaussian, x: np.ndarray, w: np.ndarray | None) -> Gaussian:
+    """One cluster that has all of these rows."""
+    z = model.frame.points(x.astype(np.float64))
+    S = moments(z, *everyone(np.ones((len(z), 1))), w, np.zeros((1, z.shape[1])), model.shape)
+    return model.update(S, S.N)
+
+
+def shrunk(S: GaussianStats, model: Gaussian) -> GaussianStats:
+    """A few more rows for each cluster, at its mean, with the covariance that clusters have on average. As many rows
+    in all as before."""
+    shape, N = model.shape, S.N.sum()
+    some = 2.0 + (shape.D if shape.name == "full" else 0.0)
+    m = np.zeros_like(S.first) if model.zero_mean else S.first / np.maximum(S.N, 1e-300)[:, None]
+    within = (shape.unpacked(S.second) - shape.outer(S.N, m, m)).sum(axis=0) / N
+    more = np.full(len(S.N), some)
+    second = shape.unpacked(S.second) + shape.spread(more, within) + shape.outer(more, m, m)
+    out = GaussianStats(S.N + more, S.first + more[:, None] * m, shape.packed(second))
+    return out.scale(N / out.N.sum())

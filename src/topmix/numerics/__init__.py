@@ -1,1 +1,0 @@
-"""Numerical helpers that know nothing of models: Dirichlet expectations, BLAS, threads."""

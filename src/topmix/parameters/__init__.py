@@ -1,1 +1,0 @@
-"""Settings that users pass in: how they are checked, named, printed and written to files."""

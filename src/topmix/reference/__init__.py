@@ -1,1 +1,0 @@
-"""Slow twins of the native kernels, in plain Python and NumPy: what the tests compare against."""

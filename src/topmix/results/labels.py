@@ -1,0 +1,242 @@
+"""Labels of documents: which topics belong to which, and what documents with some of them can have."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.exceptions import DataConversionWarning
+
+from topmix import _core
+from topmix.base.fields import CheckedReader, ModelFileError
+from topmix.base.threads import one_thread
+from topmix.corpus.design import DesignRows
+from topmix.io.columns import check_one_each, is_missing
+from topmix.models.stored import Flag, Numbers, Stored, Value, integer, number
+
+# What documents respond, given the shares of their topics: classes or numbers.
+
+Array = NDArray[np.float64]
+
+STRENGTH = 10.0  # of a logistic regression, scikit-learn's C; of numbers with variance one, over their noise
+MOST_STEPS = 1000
+MOST_CLASSES = 1 << 16
+
+
+def _classes(file: CheckedReader, name: str) -> tuple[str | int, ...]:
+    """Names, or whole numbers, that are all different."""
+    classes = file.listed(name)
+    if not all(type(c) is str for c in classes) and not all(type(c) is int for c in classes):
+        raise ModelFileError(f"{file.prefix}{name} are neither names nor whole numbers")
+    if len(set(classes)) != len(classes) or len(classes) > MOST_CLASSES:
+        raise ModelFileError(f"{file.prefix}{name} are too many, or not different")
+    return tuple(classes)
+
+
+CLASSES = Value(_classes)
+
+
+@dataclass(frozen=True)
+class Response(Stored):
+    classes: Annotated[tuple[str | int, ...], CLASSES]  # empty: numbers
+    coefficients: Annotated[Array, Numbers("outputs", "K")]  # of two classes, one output
+    intercept: Annotated[Array, Numbers("outputs")]
+    weight: Annotated[float, number(0.0)] = 1.0  # of responses, while topics were learned
+
+    @classmethod
+    def of_classes(cls, theta: Array, y: NDArray[np.int64], classes: tuple[str | int, ...]) -> Response:
+        """Logistic regression on the shares of topics."""
+        from sklearn.linear_model import LogisticRegression  # here, because others do without it
+
+        K = theta.shape[1]
+        if len(classes) == 1:
+            return cls(classes, np.zeros((1, K)), np.zeros(1))
+        with one_thread():
+            found = LogisticRegression(C=STRENGTH, max_iter=MOST_STEPS).fit(theta, y)
+        return cls(classes, np.array(found.coef_), np.array(found.intercept_))
+
+    @classmethod
+    def of_numbers(cls, theta: Array, y: Array, centre: float, scale: float) -> Response:
+        """Ridge regression on the shares of topics. `y` is standardised, and what is predicted is not."""
+        from sklearn.linear_model import Ridge
+
+        with one_thread():
+            found = Ridge(alpha=1.0 / STRENGTH).fit(theta, y)
+        return cls((), scale * np.atleast_2d(found.coef_), np.atleast_1d(centre + scale * found.intercept_))
+
+    def outputs(self, theta: Array) -> Array:
+        """[documents, outputs] linear in the shares."""
+        with one_thread():
+            return np.asarray(theta @ self.coefficients.T + self.intercept)
+
+    def probabilities(self, theta: Array) -> Array:
+        """[documents, classes]"""
+        x = self.outputs(theta)
+        if len(self.classes) == 1:
+            return np.ones_like(x)
+        if len(self.classes) == 2:
+            x = np.column_stack([np.zeros(len(x)), x])
+        return np.asarray(softmax(x, axis=1))
+
+    def check_fields(self) -> None:
+        n = len(self.classes) if len(self.classes) > 2 else 1
+        if len(self.intercept) != n:
+            raise ValueError(f"{len(self.intercept)} outputs are not those of {len(self.classes)} classes")
+
+
+@dataclass(frozen=True)
+class Labels(Stored):
+    classes: Annotated[tuple[str | int, ...], CLASSES]
+    per_label: Annotated[int, integer(1, _core.MAX_TOPICS)]  # topics of each label, one label after the other
+    n_free: Annotated[int, integer(0, _core.MAX_TOPICS)]  # topics of all documents, after them
+    is_single: Flag  # each document has one label
+    # share of a document's labelled tokens from which on it has a label
+    threshold: Annotated[float, number(0.0, 1.0)] = 0.5
+
+    @property
+    def n_topics(self) -> int:
+        return len(self.classes) * self.per_label + self.n_free
+
+    def of_topics(self) -> NDArray[np.int64]:
+        """[K] the label of each topic, -1 for free ones."""
+        own = np.repeat(np.arange(len(self.classes)), self.per_label)
+        return np.concatenate([own, np.full(self.n_free, -1)])
+
+    def shares(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[documents, labels] of their tokens in topics of labels, from proportions of topics; rows sum to one."""
+        n, m = len(theta), len(self.classes) * self.per_label
+        share = theta[:, :m].reshape(n, len(self.classes), self.per_label).sum(axis=2)
+        return np.asarray(share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300))
+
+    def candidates(self, Y: sp.csr_array) -> sp.csr_array:
+        """[documents, K] true for topics of a document's labels, and free ones where it has labels."""
+        n = Y.shape[0]
+        own = sp.csr_array(sp.kron(Y, np.ones((1, self.per_label))))
+        labelled = sp.csr_array((np.diff(Y.indptr) > 0).astype(float)[:, None])
+        free = sp.csr_array(sp.kron(labelled, np.ones((1, self.n_free)))) if self.n_free else sp.csr_array((n, 0))
+        return sp.csr_array(sp.hstack([own, free], format="csr"))
+
+    def priors(self, Y: sp.csr_array, weight: float | None) -> tuple[NDArray[np.float64], DesignRows]:
+        """The mean prior [K] of documents with labels, and the priors of all: zero for topics of other labels, and the
+        mean one where there are no labels. `weight` is that of a topic; None makes their sums 0.5 on average."""
+        candidates = self.candidates(Y)
+        labelled = np.diff(Y.indptr) > 0
+        weight = 0.5 * labelled.sum() / candidates.nnz if weight is None else weight
+        mean = weight * np.asarray(candidates.sum(axis=0)).ravel() / labelled.sum()
+        mean = np.maximum(mean, 1e-3 * mean.sum() / len(mean))
+        kinds: dict[bytes, int] = {}
+        row = np.empty(Y.shape[0], np.int32)
+        firsts: list[int] = []
+        for d in range(Y.shape[0]):
+            key = Y.indices[Y.indptr[d] : Y.indptr[d + 1]].tobytes()
+            row[d] = kinds.setdefault(key, len(kinds))
+            if row[d] == len(firsts):
+                firsts.append(d)
+        x = weight * candidates[firsts].toarray()
+        x[~labelled[firsts]] = mean
+        return mean, DesignRows(x, row)
+
+    def encoded(self, y: object, n_docs: int | None = None) -> sp.csr_array:
+        """[documents, labels] which labels documents have, of those that are known."""
+        return _indicator(_LabelsOfDocuments.of(y, n_docs, self.classes).sets, self.classes)
+
+    @classmethod
+    def read(cls, file: CheckedReader, **given: object) -> Labels:
+        found = super().read(file)
+        if not found.classes or found.n_topics != given["K"]:
+            raise ModelFileError(f"{file.prefix}classes do not belong to {given['K']} topics")
+        return found
+
+
+def labels_of(y: object, n_docs: int, per_label: int, n_free: int) -> tuple[Labels, sp.csr_array]:
+    """What labels there are, and [documents, labels] which of them each document has."""
+    found = _LabelsOfDocuments.of(y, n_docs)
+    names = {label for labels in found.sets for label in labels}
+    if not names:
+        raise ValueError("no document has a label")
+    classes: tuple[str | int, ...] = tuple(sorted(names, key=lambda c: (str(type(c)), c)))
+    if found.n_columns is not None:
+        classes = tuple(range(found.n_columns))
+    if not all(type(c) is str for c in classes) and not all(type(c) is int for c in classes):
+        raise ValueError("labels must be strings, or whole numbers")
+    labels = Labels(classes, per_label, n_free, found.is_single)
+    if labels.n_topics > _core.MAX_TOPICS:
+        raise ValueError(f"{len(classes)} labels make {labels.n_topics} topics, more than {_core.MAX_TOPICS}")
+    return labels, _indicator(found.sets, classes)
+
+
+def best_threshold(shares: NDArray[np.float64], Y: sp.csr_array) -> float:
+    """The share from which on labels are predicted, with the best micro-averaged F1 of these documents."""
+    order = np.argsort(-shares, axis=None, kind="stable")
+    hit = np.cumsum(Y.toarray().ravel()[order])
+    f1 = 2 * hit / (np.arange(1, len(hit) + 1) + max(Y.nnz, 1))
+    best = int(np.argmax(f1))
+    cut = shares.ravel()[order]
+    return float(np.clip((cut[best] + cut[min(best + 1, len(cut) - 1)]) / 2, 1e-6, 1.0 - 1e-6))
+
+
+class _LabelsOfDocuments(NamedTuple):
+    sets: list[list[str | int]]  # of each document
+    is_single: bool  # whether each has one at most
+    n_columns: int | None  # of the matrix that said so; None where y is no matrix
+
+    @classmethod
+    def of(cls, y: Any, n_docs: int | None, known: Sequence[str | int] | None = None) -> _LabelsOfDocuments:
+        """From a sparse matrix, an array, or a list of lists of labels."""
+        if isinstance(y, list | tuple) and any(isinstance(value, list | tuple | set | frozenset) for value in y):
+            rows = [list(value) for value in y if value is not None]
+            is_matrix = len({len(row) for row in rows}) == 1 and len(rows) == len(y) and len(rows[0]) > 1
+            y = np.array(rows) if is_matrix and all(x in (0, 1) for row in rows for x in row) else y
+        elif not sp.issparse(y):
+            y = np.asarray(y)
+            if y.ndim == 2 and y.shape[1] == 1 and y.dtype.kind != "b":
+                said = "A column-vector y was passed when a 1d array was expected"
+                warnings.warn(said, DataConversionWarning, stacklevel=2)
+                y = y.ravel()
+        if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2 and y.dtype.kind in "biuf"):
+            found = cls._of_matrix(sp.csr_array(y), known)
+        else:
+            values = [_plain(value) for value in y]
+            if any(isinstance(value, list | tuple | set | frozenset | np.ndarray) for value in values):
+                several = [sorted({_plain(label) for label in ([] if value is None else value)}) for value in values]
+                found = cls(several, False, None)
+            elif any(isinstance(value, float) and not is_missing(value) for value in values):
+                raise ValueError("Unknown label type: continuous numbers. Labels are strings, or whole numbers")
+            else:
+                found = cls([[] if is_missing(value) else [value] for value in values], True, None)
+        if n_docs is not None:
+            check_one_each(len(found.sets), n_docs)
+        return found
+
+    @classmethod
+    def _of_matrix(cls, rows: sp.csr_array, known: Sequence[str | int] | None) -> _LabelsOfDocuments:
+        if rows.nnz and not np.isin(rows.data, (0, 1)).all():
+            raise ValueError("y is a matrix, which has 1 where a document has a label, and else 0")
+        if known is not None and rows.shape[1] != len(known):
+            raise ValueError(f"y has {rows.shape[1]} columns, and there are {len(known)} labels")
+        rows.eliminate_zeros()
+        names = range(rows.shape[1]) if known is None else known
+        sets = [[names[k] for k in np.sort(part).tolist()] for part in np.split(rows.indices, rows.indptr[1:-1])]
+        return cls(sets, False, rows.shape[1])
+
+
+def _plain(value: object) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _indicator(sets: Sequence[list[str | int]], classes: Sequence[str | int]) -> sp.csr_array:
+    place = {label: i for i, label in enumerate(classes)}
+    if unknown := next((label for labels in sets for label in labels if label not in place), None):
+        raise ValueError(f"the fit has not seen the label {unknown!r}")
+    columns = [sorted(place[label] for label in labels) for labels in sets]
+    indptr = np.concatenate([[0], np.cumsum([len(c) for c in columns])])
+    index = np.array(list(chain.from_iterable(columns)), np.int32)
+    return sp.csr_array((np.ones(len(index)), index, indptr), shape=(len(columns), len(classes)))

@@ -1,0 +1,243 @@
+"""Words that topics should have, must have, or may not have."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from topmix.base.checks import positive_number
+from topmix.base.component import Component
+from topmix.base.paths import path_of
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.vocabulary import columns_of
+from topmix.models.statistics import PseudoCounts
+from topmix.models.topic_words import HeldWords
+
+STRENGTH = 0.3
+MARKS = {"-": "ban", "=": "pin"}  # of a word in a file
+
+Word = str | int  # a name, or a column number
+Seed = Iterable[Word] | Mapping[Word, float]
+Names = NDArray[np.object_] | None
+
+
+@dataclass(frozen=True, repr=False)
+class Seeds(Component):
+    """What words have to do with topics. A list of lists of words is short for `Seeds(words)`.
+
+    A document whose topics all lack a word still has its tokens in one of them; the topic does not learn it.
+
+    Parameters
+    ----------
+    words : list of lists of words, dict or None
+        Words that topics 0, 1, ... should have, as a prior that stays while they are learned; None in the list is a
+        topic without, and {topic: words} names the topics. A table {word: weight} in the place of a list of words
+        weighs them. A word is a name, or a column number.
+    strength : float
+        What the prior adds for a seed word, as a share of its tokens in the data; 1 is as much as the data has.
+    ban : dict, list of lists of words or None
+        Words that do not belong to a topic, as {topic: words} or as a list with the words of topics 0, 1, ...
+    pin : dict, list of lists of words or None
+        Words that belong to this topic and to no other; a word that is pinned to several belongs to those.
+
+    Examples
+    --------
+    >>> from topmix import LDA, Seeds
+    >>> texts = ["apples and pears", "pears and plums", "ships and sails", "sails and masts"] * 10
+    >>> lda = LDA(2, seeds=Seeds(pin={1: ["sails"]}, ban={1: ["plums"]}), random_state=0).fit(texts)
+    >>> lda.top_words(1)[1]
+    ['sails']
+    """
+
+    words: Any = None
+    strength: float = STRENGTH
+    ban: Any = None
+    pin: Any = None
+
+    def check(self) -> None:
+        positive_number(self.strength, "strength")
+        for name in ("words", "ban", "pin"):
+            object.__setattr__(self, name, _by_topic(vars(self)[name], name))
+
+    @classmethod
+    def of(cls, given: object) -> Seeds | None:
+        """The object that a user's setting stands for."""
+        if given is None or isinstance(given, Seeds):
+            return given
+        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+            raise ValueError("seeds is a list with a list of words for each seeded topic, such as [['boat', 'sail']]")
+        found = cls(list(given))
+        if found.words is None:
+            raise ValueError("seeds has no words")
+        return found
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Seeds:
+        """What a file says. It has one line per topic with its words, separated by commas or else by spaces. A word
+        after - is banned from the topic, and one after = is pinned to it. An empty line is a topic without words, and
+        lines that start with # are comments. Or it is JSON: a list of seeds, or a table with `seeds`, `ban` and `pin`.
+        """
+        path = path_of(path)
+        text = path.read_text(encoding="utf-8-sig")
+        try:
+            kinds = json.loads(text) if path.suffix.lower() == ".json" else _kinds_in_lines(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path} is not JSON: {error}") from error
+        kinds = kinds if isinstance(kinds, dict) else {"seeds": kinds}
+        if unknown := sorted({*kinds} - {"seeds", *MARKS.values()}):
+            raise ValueError(f"{path} has {unknown[0][:60]!r}; it may have seeds, ban, pin")
+        return cls(kinds.get("seeds"), ban=kinds.get("ban"), pin=kinds.get("pin"))
+
+    def prior(self, corpus: Corpus, names: Names, K: int) -> PseudoCounts | None:
+        """What the words add to the prior. Words that the data does not have are left out, with a warning."""
+        if self.words is None:
+            return None
+        if len(self.words) > K:
+            raise ValueError(f"{len(self.words)} seeds need as many topics, but n_components is {K}")
+        frequency = np.bincount(corpus.index, weights=corpus.value, minlength=corpus.n_words)
+        rows, cols, values, unknown = [], [], [], []
+        for k, seed in enumerate(self.words):
+            if seed is None:
+                continue
+            weights = seed_weights(seed)
+            places = columns_of(list(weights), names, corpus.n_words)
+            known = [(v, weight) for v, weight in zip(places, weights.values()) if v >= 0]
+            unknown += [word for word, v in zip(weights, places) if v < 0]
+            if not known:
+                hint = " (the data has no names of words: give column numbers)" if names is None else ""
+                raise ValueError(f"the data has none of the seed words of topic {k}: {str(list(weights))[:80]}{hint}")
+            ids = [v for v, _ in known]
+            rows += ids
+            cols += [k] * len(ids)
+            values.append(seed_counts([weight for _, weight in known], frequency[ids], self.strength))
+        if unknown:
+            warnings.warn(f"the data does not have the seed words {', '.join(map(repr, unknown[:5]))}", stacklevel=2)
+        return PseudoCounts.sparse(sp.csr_array((np.concatenate(values), (rows, cols)), shape=(corpus.n_words, K)))
+
+    def held(self, names: Names, V: int, K: int) -> HeldWords | None:
+        """Which words are banned from which topics: those that are, and those that are pinned to others."""
+        if self.ban is None and self.pin is None:
+            return None
+        pinned = sp.lil_array(self._pinned(names, V, K))
+        banned = sp.lil_array(_pairs(self.ban, "ban", names, V, K))
+        if sp.csr_array(banned).multiply(pinned).nnz:
+            raise ValueError("seeds both bans a word from a topic and pins it there")
+        for v in np.unique(pinned.nonzero()[0]):
+            banned[v, np.setdiff1d(np.arange(K), pinned.rows[v])] = True
+        homeless = np.flatnonzero(np.diff(sp.csr_array(banned).indptr) == K)
+        if len(homeless):
+            word = homeless[0] if names is None else names[homeless[0]]
+            raise ValueError(f"seeds leaves no topic for the word {word!r}")
+        return HeldWords.of(banned, {})
+
+    def told(self, corpus: Corpus, names: Names, K: int) -> tuple[PseudoCounts | None, HeldWords | None]:
+        """Both, which must not contradict each other."""
+        extra, held = self.prior(corpus, names, K), self.held(names, corpus.n_words, K)
+        if extra is not None and held is not None and held.banned.multiply(extra.by_word()).nnz:
+            raise ValueError("seeds bans a seed word from its topic")
+        return extra, held
+
+    def start(self, extra: PseudoCounts | None, names: Names, V: int, K: int) -> PseudoCounts | None:
+        """Words that say where topics start: those of `prior`, and pinned ones."""
+        pinned = self._pinned(names, V, K)
+        if not pinned.nnz:
+            return extra
+        own = pinned.astype(np.float64)
+        return PseudoCounts.sparse(sp.csr_array(own if extra is None else own + extra.by_word()))
+
+    def _pinned(self, names: Names, V: int, K: int) -> sp.csr_array:
+        """[V, K] bool: words and the topics that they are pinned to."""
+        return _pairs(self.pin, "pin", names, V, K)
+
+
+def seed_weights(seed: object) -> dict[Word, float]:
+    """The words of one seed and their weights, checked."""
+    if isinstance(seed, str) or not isinstance(seed, Iterable):
+        raise ValueError(f"a seed is a list of words or a table of their weights, got {str(seed)[:60]!r}")
+    pairs = seed.items() if isinstance(seed, Mapping) else [(w if isinstance(w, list) else (w, 1.0)) for w in seed]
+    weights = {word: positive_number(w, f"the weight of seed word {word!r}") for word, w in pairs}
+    if not weights:
+        raise ValueError(f"a seed needs at least one word, and positive weights, got {str(seed)[:60]}")
+    return weights
+
+
+def seed_counts(weights: Iterable[float], tokens: np.ndarray, strength: float) -> np.ndarray:
+    """Pseudo-counts of seed words with so many tokens: at least one each."""
+    return np.maximum(strength * np.fromiter(weights, np.float64) * tokens, 1.0)
+
+
+def _kinds_in_lines(text: str) -> dict[str, Any]:
+    """{"seeds": [words of each topic], "ban": ..., "pin": ...}"""
+    kinds: dict[str, list[list[str] | None]] = {"seeds": [], "ban": [], "pin": []}
+    for line in [line.strip() for line in text.rstrip().splitlines() if not line.startswith("#")]:
+        of_topic: dict[str, list[str]] = {kind: [] for kind in kinds}
+        for word in filter(None, map(str.strip, line.split("," if "," in line else None))):
+            kind = MARKS.get(word[0], "seeds") if len(word) > 1 else "seeds"
+            of_topic[kind].append(word if kind == "seeds" else word[1:].strip())
+        for kind, words in of_topic.items():
+            kinds[kind].append(words or None)
+    has_seeds = any(kinds["seeds"]) or not (any(kinds["ban"]) or any(kinds["pin"]))
+    return kinds if has_seeds else {**kinds, "seeds": None}
+
+
+def _by_topic(given: object, name: str) -> list[list[object] | None] | None:
+    """One list of words, or None, for each topic from the first. Words with weights are pairs, which files hold."""
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        if not all(isinstance(k, int | np.integer) and not isinstance(k, bool) and k >= 0 for k in given):
+            raise ValueError(f"{name} has words by topic, such as {{0: ['boat', 'sail']}}, got {str(given)[:60]}")
+        given = [given.get(k) for k in range(max(map(int, given), default=-1) + 1)]
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ValueError(f"{name} is a table {{topic: words}} or a list of lists of words, got {str(given)[:60]!r}")
+    found: list[list[object] | None] = []
+    for words in given:
+        if words is None:
+            found.append(None)
+        elif isinstance(words, str) or not isinstance(words, Iterable):
+            wanted = "a list of words or a table of their weights" if name == "words" else "a list of words"
+            raise ValueError(f"{name} needs {wanted} for each topic, got {str(words)[:60]!r}")
+        elif name == "words":
+            weights = seed_weights(words)
+            is_plain = not isinstance(words, Mapping) and all(w == 1.0 for w in weights.values())
+            found.append([_word(w, name) if is_plain else [_word(w, name), n] for w, n in weights.items()])
+        else:
+            found.append([_word(word, name) for word in words])
+    while found and not found[-1]:
+        found.pop()
+    return found or None
+
+
+def _word(word: object, name: str) -> Word:
+    if isinstance(word, str):
+        return str(word)
+    if isinstance(word, int | np.integer) and not isinstance(word, bool):
+        return int(word)
+    raise ValueError(f"a word of {name} is a name or a column number, got {str(word)[:60]!r}")
+
+
+def _pairs(by_topic: list[list[Word] | None] | None, name: str, names: Names, V: int, K: int) -> sp.csr_array:
+    """[V, K] bool. A word that the data does not have is an error: a rule that holds for nothing is a mistake."""
+    rows: list[int] = []
+    cols: list[int] = []
+    if len(by_topic or ()) > K:
+        raise ValueError(f"{name} has words of topic {len(by_topic or ()) - 1}, but there are {K} topics")
+    for k, words in enumerate(by_topic or ()):
+        places = columns_of(words or [], names, V)
+        unknown = [word for word, v in zip(words or [], places) if v < 0]
+        if unknown:
+            hint = " (the data has no names of words: give column numbers)" if names is None else ""
+            raise ValueError(f"the data does not have {', '.join(map(repr, unknown[:5]))} of {name}{hint}")
+        rows += places
+        cols += [k] * len(places)
+    pairs = sp.csr_array((np.ones(len(rows), bool), (rows, cols)), shape=(V, K))
+    pairs.sum_duplicates()
+    return sp.csr_array(pairs, dtype=bool)

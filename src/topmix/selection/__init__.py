@@ -1,0 +1,1 @@
+"""Choosing among fits: sweeps, consensus, streams, and edits that can be replayed."""

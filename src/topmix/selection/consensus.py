@@ -1,0 +1,361 @@
+"""`topmix.consensus`: fits of many seeds and samples of documents, matched topic by topic, and one model of them all.
+
+Fits come in pairs: the documents are cut in two at random, and each half is fitted, with a seed of its own. So the two
+of a pair share no document, and what both find is in the data. Two halves vary as much as two bootstrap samples of all
+documents, and take half the time. The model of the consensus is learned from all documents, in one pass that starts
+from the mean of the matched topic proportions of each document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+
+from topmix.base.checks import count_of_components, whole_number
+from topmix.corpus.rows import GroupedRows
+from topmix.estimators import HDP, LDA, CombinatorialLDA, GibbsLDA, LabelledLDA, SupervisedLDA
+from topmix.estimators.estimator import Estimator, output_kind
+from topmix.estimators.mixture import MixtureEstimator
+from topmix.estimators.topics import TopicEstimator
+from topmix.estimators.vectors import VectorMixture
+from topmix.io.documents import refuse_iterator
+from topmix.io.reading import How
+from topmix.results.measures import (
+    Comparison,
+    Floats,
+    UnitRows,
+    align,
+    as_distributions,
+    centred,
+    compare,
+    mean_shares,
+    memberships,
+    top_ids,
+)
+from topmix.results.view import FOLLOWED_WORDS, Pairs, Reproducibility
+from topmix.selection.measure import ALIKE, Z
+from topmix.selection.result import ConsensusResult
+from topmix.selection.runs import FitData, PlannedFit, SweepProgress, check_topic_model, runs
+from topmix.selection.views import fitted_of, view_of
+from topmix.steps.inference import Collapsed
+
+SWEEPS = 30  # of the default fits: topics are found as well as with 150, docs/consensus.md
+TOPICS = 50
+POLISHING = 1  # passes over all documents, from the mean of the fits
+FOR_PRIORS = 3  # where topics depend on columns, which is learned between passes
+GIBBS_SHARE = 4  # the last chain, which begins at the consensus, has a quarter of the sweeps
+
+
+def consensus(
+    data: object,
+    k: int | None = None,
+    *,
+    fits: int | Iterable[object] = 20,
+    estimator: BaseEstimator | None = None,
+    groups: object = None,
+    text: str | Sequence[str] | None = None,
+    vectorizer: object = None,
+    feature_names: Sequence[str] | None = None,
+    layer: str | None = None,
+    metadata: object = None,
+    random_state: int = 0,
+    verbose: int = 1,
+) -> ConsensusResult:
+    """One model of many fits, and for each of its topics how many fits have it.
+
+    Each fit has a seed of its own and half of the documents; two fits together have all of them. Topics of the fits are
+    matched one to one, and the model starts from the mean of what they say of each document. Fits run side by side on
+    the cores that `n_jobs` of the estimator allows, or on a GPU. The result is the same for any number of them. Ctrl-C
+    ends the fits, and the consensus is of those that were made.
+
+    Parameters
+    ----------
+    data
+        Documents, as `LDA.fit` takes them: texts, a matrix, a table, a Corpus, a path. Rows of numbers for mixtures.
+    k : int or None
+        The number of topics. None takes that of the estimator, and 50 without one.
+    fits : int, or a list of fitted models or arrays (topics, words)
+        How many fits to make, two at least. Or topics that were learned before, by topmix or by another library, over
+        the words of the data: none are fitted then, but the model that starts from them.
+    estimator : topic model or mixture, or None
+        What to fit, with its parameters; n_components and random_state are set. None is `LDA` with 30 sampling sweeps.
+        Topic models of scikit-learn work as well; the model of the consensus is then an LDA.
+    groups
+        The group of each row, as an admixture takes it. Each fit has half of the groups, and `doc_topic` is of groups.
+    text, vectorizer, feature_names, layer, metadata
+        How to read the data, and what its topics depend on, as in `LDA.fit`. Not for mixtures.
+    random_state : int
+        Chooses the halves, and the seeds of the fits: random_state, random_state + 1, ...
+    verbose : int
+        1 shows progress on stderr: a bar on a terminal, a line per fit elsewhere. 0 shows nothing.
+
+    Examples
+    --------
+    >>> import topmix
+    >>> from topmix.data import sample_lda
+    >>> corpus = sample_lda(300, 80, 4, doc_length=60, random_state=0).corpus
+    >>> result = topmix.consensus(corpus, 4, fits=6, verbose=0)
+    >>> result.model.transform(corpus).shape
+    (300, 4)
+    >>> int(result.is_real.sum())
+    4
+    """
+    refuse_iterator(data)
+    if estimator is None:
+        estimator = LDA(TOPICS, inference=Collapsed(sweeps=SWEEPS))
+    estimator = estimator() if isinstance(estimator, type) else estimator
+    name = type(estimator).__name__
+    if isinstance(estimator, LabelledLDA | SupervisedLDA):
+        needs = "labels" if isinstance(estimator, LabelledLDA) else "y"
+        raise ValueError(f"a consensus is of models that need documents alone, and {name} needs {needs}")
+    if isinstance(estimator, VectorMixture) or not isinstance(estimator, MixtureEstimator):
+        check_topic_model(estimator)
+    chosen = clone(estimator)
+    if k is not None:
+        chosen.set_params(n_components=count_of_components(k))
+    seed = whole_number(random_state, "random_state", least=0)
+    everything = FitData.read(
+        chosen, data, How(text, vectorizer, feature_names, layer), groups=groups, metadata=metadata
+    )
+    source = (_Clusters if isinstance(chosen, MixtureEstimator) else _Topics)(chosen, everything)
+    if isinstance(fits, int | np.integer):
+        n_fits = whole_number(fits, "fits", least=2)
+        members = _fitted(source, n_fits, seed, verbose)
+    else:
+        members = [source.member(each) for each in fits]
+        n_fits = len(members)
+        if n_fits < 2:
+            raise ValueError(f"fits has {n_fits} models: a consensus needs two or more")
+    rows = [member.rows for member in members]
+    shares = mean_shares([member.shares for member in members], align(rows))
+    model: Any = source.polished(shares, seed)
+    of_model = source.member(model)
+    found = compare(of_model.rows, rows)
+    reproducibility = reproducibility_of(found, of_model.topics, [member.topics for member in members])
+    model._fitted = replace(fitted_of(model), reproducibility=reproducibility)
+    return ConsensusResult(
+        model=model,
+        reproducibility=reproducibility,
+        doc_topic=source.of_documents(shares),
+        similarity=found.similarity,
+        interrupted=len(members) < n_fits,
+        frame=output_kind(chosen) or everything.reading.frame,
+    )
+
+
+class Member(NamedTuple):
+    """What is kept of a fit."""
+
+    rows: UnitRows  # [K, n] the topics as they are compared
+    topics: NDArray[np.float32] | None  # [K, V] probabilities of words; rows of empty topics are zero
+    shares: sp.csr_array  # [rows of all data, K]
+
+
+class _Topics:
+    """The documents, and what fits say of them."""
+
+    def __init__(self, estimator: Estimator, data: FitData):
+        self.estimator, self.data, self.corpus = estimator, data, data.corpus
+
+    def of_documents(self, shares: sp.csr_array) -> sp.csr_array:
+        """What members say of the data, by documents."""
+        return shares
+
+    def member(self, fit: object) -> Member:
+        """What a fitted model, or topics that a user has, say of all data."""
+        if isinstance(fit, TopicEstimator):
+            view = fit._found().view
+            topics = np.where(view.is_empty()[:, None], 0.0, view.topic_word)
+        else:
+            topics = as_distributions(fit.components_ if isinstance(fit, BaseEstimator) else fit, "fits")
+        V, n_tokens = self.corpus.n_words, float(self.corpus.n_tokens)
+        if topics.shape[1] != V:
+            raise ValueError(
+                f"a model of fits has {topics.shape[1]} words, the data has {V}: they need the same vocabulary"
+            )
+        model = fit if isinstance(fit, TopicEstimator) else self._lda(topics * (n_tokens / len(topics)), 0, 0)
+        shares = model.transform(self.corpus, sparse_output=True)
+        counts = np.bincount(self.corpus.index, self.corpus.value, minlength=V)
+        topics = topics.astype(np.float32)
+        rows = centred(topics, counts / max(float(counts.sum()), 1e-300))
+        rows[~topics.any(axis=1)] = 0.0
+        return Member(rows, topics, sp.csr_array(shares, dtype=np.float32))
+
+    def polished(self, shares: sp.csr_array, seed: int) -> TopicEstimator:
+        """The model that is learned from all data, beginning with these proportions."""
+        counts = np.asarray((sp.csr_array(shares.T) @ self.corpus.to_scipy()).toarray(), np.float64)  # [K, V]
+        K, e = len(counts), self.estimator
+        began: dict[str, object]
+        if isinstance(e, GibbsLDA):
+            sweeps = max(whole_number(e.max_iter, "max_iter") // GIBBS_SHARE, 1)
+            began = {"init": self._lda(counts, POLISHING, seed), "max_iter": sweeps}
+        elif isinstance(e, CombinatorialLDA):
+            start = self._lda(counts, POLISHING, seed)
+            began = {"init": GibbsLDA(K, init=start, max_iter=2, random_state=seed, verbose=0).fit(self.corpus)}
+        elif isinstance(e, LDA | HDP):
+            began = {"init": counts, "max_iter": FOR_PRIORS if self.data.columns else POLISHING}
+            if isinstance(e, HDP):
+                began["search"] = None
+        else:
+            e, began = LDA(K), {"init": counts, "max_iter": POLISHING}
+        began |= {"n_components": K, "random_state": seed, "verbose": 0, "callbacks": None}
+        return self._learned(e, began)
+
+    def _learned(self, e: Estimator, parameters: dict[str, object]) -> Estimator:
+        """A model of all data that remembers what was asked for, not what it was learned with."""
+        learner = clone(e).set_params(**parameters)
+        self.data.fitted(learner)
+        fitted = learner._found()
+        model = clone(e).set_params(**{name: parameters[name] for name in ("n_components", "random_state")})
+        known = replace(self.data.reading, design=fitted.reading.design, versions=fitted.reading.versions)
+        model._fitted = replace(fitted, reading=known)
+        return model
+
+    def _lda(self, counts: Floats, passes: int, seed: int) -> LDA:
+        """The topics with these pseudo-counts, after so many passes."""
+        e = self.estimator
+        own = {name: value for name, value in e.get_params(deep=False).items() if name in ("n_jobs", "engine")}
+        return LDA(len(counts), init=counts, max_iter=passes, random_state=seed, verbose=0, **own).fit(self.corpus)
+
+
+class _Clusters(_Topics):
+    """The same of rows. Clusters are compared by the rows that belong to them, and of groups each fit has half."""
+
+    def __init__(self, estimator: MixtureEstimator, data: FitData):
+        super().__init__(estimator, data)
+        vectors = self.corpus.vectors
+        self.groups = vectors if isinstance(vectors, GroupedRows) else None
+        self.X = self.corpus if vectors is None or self.groups is not None else vectors.data
+
+    def of_documents(self, shares: sp.csr_array) -> sp.csr_array:
+        if self.groups is None:
+            return shares
+        lengths = np.maximum(self.groups.lengths(), 1.0)
+        return sp.csr_array(sp.diags_array(1.0 / lengths) @ self.groups.summed(shares))
+
+    def member(self, fit: object) -> Member:
+        if not isinstance(fit, MixtureEstimator):
+            raise ValueError(f"fits of a {type(self.estimator).__name__} are fitted mixtures, got {type(fit).__name__}")
+        shares = sp.csr_array(fit.predict_proba(self.X, sparse_output=True), dtype=np.float32)
+        topics = None if self.corpus.vectors is not None else view_of(fit).topic_word.astype(np.float32)
+        return Member(memberships(shares), topics, shares)
+
+    def polished(self, shares: sp.csr_array, seed: int) -> MixtureEstimator:
+        where = "init" if "init" in self.estimator.get_params(deep=False) else "init_params"
+        start = {where: shares.toarray(), "n_components": shares.shape[1], "n_init": 1, "random_state": seed}
+        return self._learned(self.estimator, start | {"verbose": 0, "callbacks": None})
+
+
+def halves(n: int, fit: int, seed: int) -> NDArray[np.intp]:
+    """The rows of one fit: half of them, and the other half for the other fit of its pair."""
+    order = np.random.default_rng([seed, fit // 2]).permutation(n)
+    return np.sort(order[: n // 2] if fit % 2 == 0 else order[n // 2 :])
+
+
+def _fitted(source: _Topics, n_fits: int, seed: int, verbose: int) -> list[Member]:
+    """The fits in order: fewer where Ctrl-C ended them early. It raises if there are not two."""
+    K, n, members = source.estimator.n_components, source.corpus.n_docs, list[Member]()
+    if source.data.n_rows // 2 < max(K, 2) or n < 2:
+        raise ValueError(f"there are {n} documents, and each fit has half of them: too few for {K} topics. Try fewer")
+
+    def kept(model: object, run: PlannedFit, seconds: float) -> tuple[Member, str]:
+        member = source.member(model)
+        return member, f"{len(np.unique(member.shares.indices))} topics"
+
+    plan = [PlannedFit(f"fit {f}", K, seed + f, halves(n, f, seed)) for f in range(n_fits)]
+    try:
+        with SweepProgress([K], n_fits, verbose, name="consensus") as progress:
+            for member in runs(source.estimator, source.data, plan, kept, progress, side_by_side=True):
+                members.append(member)
+    except KeyboardInterrupt:
+        if len(members) < 2:
+            raise
+    return members
+
+
+# What fits say of the topics of a model: how many have each, how clearly, and how probable it is that it is real.
+#
+# The probability is a function of one number per topic, the mean similarity to its partners in the fits. It was chosen
+# on planted corpora, as was the similarity from which on a topic is called real, and checked on others: `python -m
+# benchmarks.consensus planted`, and docs/consensus.md.
+
+AMONG = 2  # a word of the n best is there in another fit if it is among the best AMONG n
+LEAST_CONFUSED = 0.1  # of the fits
+LEAST_WEIGHT = 1e-3  # of the most probable word: others are there by the prior
+# Mean similarity, and how often a topic with it matched a planted topic. Between them it is linear.
+CALIBRATION: tuple[tuple[float, float], ...] = (
+    (0.3, 0.0), (0.4, 0.05), (0.45, 0.16), (0.5, 0.45), (0.55, 0.61), (0.6, 0.75), (0.65, 0.82), (0.7, 0.93),
+    (0.8, 0.98), (0.9, 1.0),
+)  # fmt: skip
+
+
+def reliability_of(similarity: Floats) -> Floats:
+    """The probability that topics with these mean similarities are real."""
+    at, probability = zip(*CALIBRATION)
+    return np.interp(similarity, at, probability)
+
+
+def interval(share: Floats, n: int) -> tuple[Floats, Floats]:
+    """Wilson's interval of a share of n."""
+    middle = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
+    half = Z / (1 + Z**2 / n) * np.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2)
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+
+
+def reproducibility_of(
+    found: Comparison, topics: NDArray[np.float32] | None, fits: Sequence[NDArray[np.float32] | None]
+) -> Reproducibility:
+    """`topics` and `fits` are probabilities of words, where there are words."""
+    n, K = found.similarity.shape
+    is_there = found.similarity >= ALIKE
+    share, similarity = is_there.mean(axis=0), found.similarity.mean(axis=0)
+    low, high = interval(share, n)
+    confused = np.zeros((K, K))  # in how many fits the partner of another topic is nearer than the own one
+    for partner, nearest in zip(found.partner, found.nearest):
+        owner = np.full(max(int(partner.max()), int(nearest.max())) + 1, -1, np.intp)
+        owner[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
+        other = owner[nearest]
+        wrong = np.flatnonzero((other >= 0) & (other != np.arange(K)))
+        confused[wrong, other[wrong]] += 1
+    order = np.argsort(-confused, axis=1, kind="stable")
+    return Reproducibility(
+        n_fits=n,
+        found=share,
+        low=low,
+        high=high,
+        similarity=similarity,
+        sharpness=(found.similarity - found.other).mean(axis=0),
+        reliability=reliability_of(similarity),
+        words=((),) * K if topics is None else _words(found, is_there, topics, fits),
+        confused=tuple(_pairs(order[k], confused[k] / n, LEAST_CONFUSED) for k in range(K)),
+    )
+
+
+def _words(
+    found: Comparison,
+    is_there: NDArray[np.bool_],
+    topics: NDArray[np.float32],
+    fits: Sequence[NDArray[np.float32] | None],
+) -> tuple[Pairs, ...]:
+    """The best words of each topic, and the share of the fits with the topic that have them too."""
+    n = min(FOLLOWED_WORDS, topics.shape[1])
+    best = top_ids(np.asarray(topics, np.float64), n)  # [K, n]
+    times = np.zeros(topics.shape)
+    for of_fit, partner, has in zip(fits, found.partner, is_there):
+        theirs = top_ids(np.asarray(of_fit, np.float64), min(AMONG * n, topics.shape[1]))
+        for k in np.flatnonzero(has).tolist():
+            times[k, theirs[partner[k]]] += 1
+    times /= np.maximum(is_there.sum(axis=0), 1)[:, None]
+    # No word of an empty topic says anything.
+    says = [ids[of_topic[ids] > LEAST_WEIGHT * of_topic[ids[0]]] for ids, of_topic in zip(best, topics)]
+    return tuple(_pairs(ids, of_topic) for ids, of_topic in zip(says, times))
+
+
+def _pairs(ids: NDArray[np.intp], share: Floats, least: float = 0.0) -> Pairs:
+    return tuple((int(i), round(float(share[i]), 4)) for i in ids if share[i] >= least)

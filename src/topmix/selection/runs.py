@@ -1,0 +1,247 @@
+"""Many fits of one estimator: the data that they share, and who runs them. Sweeps and consensuses are made of these."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from threading import Event
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.rows import GroupedRows
+from topmix.estimators.admixture import AdmixtureEstimator
+from topmix.estimators.estimator import Estimator
+from topmix.estimators.mixture import MixtureEstimator
+from topmix.estimators.topics import TopicEstimator
+from topmix.estimators.variational import VariationalTopics
+from topmix.estimators.vectors import VectorMixture, check_texts, documents_of, without_words
+from topmix.io.documents import read
+from topmix.io.priors import beside
+from topmix.io.reading import How, Reading
+from topmix.learn.history import PassView, Record
+from topmix.learn.progress import NotebookBar, bar, in_time
+
+R = TypeVar("R")
+
+
+class FitData(NamedTuple):
+    """What fits learn from. A cluster's rows, and their groups, are documents with vectors beside them."""
+
+    corpus: Corpus
+    reading: Reading
+    columns: dict[str, np.ndarray]  # that topics depend on, one value per document
+
+    @classmethod
+    def read(
+        cls,
+        estimator: BaseEstimator,
+        data: object,
+        how: How,
+        *,
+        groups: object = None,
+        texts: object = None,
+        metadata: object = None,
+    ) -> FitData:
+        name = type(estimator).__name__
+        if groups is not None and not isinstance(estimator, AdmixtureEstimator):
+            raise ValueError(f"a {name} knows no groups: groups= is for admixtures")
+        if texts is not None and not isinstance(estimator, VectorMixture):
+            raise ValueError("texts= stand beside vectors, and the estimator is a topic model: pass them as data")
+        if isinstance(estimator, MixtureEstimator):
+            rows, reading = estimator._declared()._data(data, groups)
+            if isinstance(rows, Corpus):  # a mixture of counts
+                corpus = rows
+            else:
+                # Rows are documents, with the words beside them where there are some.
+                corpus = without_words(len(rows), 1) if texts is None else read(texts, how)[0]
+                if texts is not None:
+                    check_texts(corpus.n_docs, rows)
+                corpus = documents_of(rows, corpus)
+        else:
+            ours = isinstance(estimator, TopicEstimator)
+            corpus, reading = read(data, how, engine=estimator._engine() if ours else None)
+        source, columns = data if metadata is None else metadata, {}
+        if isinstance(estimator, VariationalTopics):
+            names = [column for prior in estimator._column_priors() for column in prior.columns]
+            columns = beside(source, names, corpus.n_docs)
+        if metadata is not None and not columns:
+            raise ValueError(f"metadata= has what topics depend on, and those of {estimator!r} depend on nothing")
+        return cls(corpus, reading, columns)
+
+    @property
+    def n_rows(self) -> int:
+        """That clusters are made of; documents of topics."""
+        vectors = self.corpus.vectors
+        return len(vectors.rows) if isinstance(vectors, GroupedRows) else self.corpus.n_docs
+
+    def fitted(self, model: BaseEstimator, rows: NDArray[np.intp] | None = None) -> None:
+        """Fits a model to some of the documents, or to all."""
+        corpus = self.corpus if rows is None else self.corpus[rows]
+        columns = self.columns if rows is None else {name: values[rows] for name, values in self.columns.items()}
+        X = corpus if isinstance(model, Estimator) else corpus.to_scipy()  # of scikit-learn
+        model.fit(X, **({"metadata": columns} if columns else {}))
+
+
+class PlannedFit(NamedTuple):
+    """One fit to make."""
+
+    title: str
+    n_components: int
+    seed: int
+    rows: NDArray[np.intp] | None = None  # of the documents; all of them
+
+    def model(self, estimator: BaseEstimator) -> BaseEstimator:
+        """What is to be fitted."""
+        model = clone(estimator)
+        known = model.get_params(deep=False)
+        own = {"n_components": self.n_components, "random_state": self.seed}
+        if known.get("verbose", 0) is None:
+            own["verbose"] = 0  # the progress of all fits is shown
+        return model.set_params(**{name: value for name, value in own.items() if name in known})
+
+
+def runs(
+    estimator: BaseEstimator,
+    data: FitData,
+    plan: Sequence[PlannedFit],
+    score: Callable[[object, PlannedFit, float], tuple[R, str]],
+    progress: SweepProgress,
+    *,
+    side_by_side: bool = False,
+) -> Iterator[R]:
+    """What `score(model, run, seconds)` keeps of each fit, in the order of the plan; it also says what to show.
+
+    Fits run side by side on the cores that `n_jobs` allows, or on a device. Ctrl-C is raised here, once those that are
+    under way have ended with their pass.
+    """
+    engine, threads, at_once = None, 1, 1
+    if isinstance(estimator, Estimator):
+        engine, threads = estimator._engine(), estimator._threads()
+        if side_by_side:
+            at_once = min(engine.most_fits, len(plan), len(plan) if engine.on_device else threads)
+    stop, free = Event(), list(range(at_once))
+
+    def one(run: PlannedFit) -> tuple[R, str, float] | None:
+        if stop.is_set():
+            return None
+        model = run.model(estimator)
+        if at_once == 1:
+            progress.begin(model, run.title)
+        else:
+            ends = [*(model.callbacks or ()), lambda record, view: stop.is_set()]
+            model.set_params(n_jobs=max(threads // at_once, 1), verbose=0, callbacks=ends)
+        stream = free.pop()  # one step for the interpreter: no two threads get the same
+        try:
+            with nullcontext() if engine is None or not side_by_side else engine.own_stream(stream, at_once):
+                began = time.perf_counter()
+                data.fitted(model, run.rows)
+                seconds = time.perf_counter() - began
+                return None if stop.is_set() else (*score(model, run, seconds), seconds)
+        finally:
+            free.append(stream)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        # One after another they run here, where Ctrl-C ends a fit at once.
+        started = [pool.submit(one, run) for run in plan] if at_once > 1 else []
+        try:
+            for n, run in enumerate(plan):
+                done = started[n].result() if started else one(run)
+                assert done is not None  # nobody has stopped it
+                value, said, seconds = done
+                progress.ended(run.n_components, run.title, said, seconds)
+                yield value
+        finally:  # also where a fit has failed: the others end with their pass
+            stop.set()
+            for future in started:
+                future.cancel()
+
+
+class SweepProgress:
+    """Shows nothing if `verbose` is 0."""
+
+    def __init__(
+        self, sizes: list[int], n_seeds: int, verbose: int, console: Console | None = None, name: str = "sweep"
+    ):
+        self.name = name
+        self.console = console or Console(stderr=True, quiet=not verbose)
+        self.notebook = NotebookBar("fits") if verbose and self.console.is_jupyter else None
+        self.is_live = bool(verbose) and self.console.is_terminal and self.notebook is None
+        self.has_lines = bool(verbose) and not self.is_live and self.notebook is None
+        self.n_fits, self.n_done = len(sizes) * n_seeds, 0
+        self.work, self.work_done = float(sum(sizes) * n_seeds), 0.0  # the time of a fit grows with its size
+        self.began, self.left = time.perf_counter(), ""
+        self.bar = bar(self.console, "fits", "left")
+        self.task = self.bar.add_task(name.capitalize(), total=self.n_fits, left="")
+
+    def begin(self, model: BaseEstimator, title: str) -> None:
+        """Before a fit. Models of topmix tell the bar of each pass."""
+        if not self.is_live and self.notebook is None:
+            return
+        self._show(title)
+        if "callbacks" in model.get_params(deep=False):
+
+            def show(record: Record, view: PassView) -> None:
+                self._show(f"{title}, pass {record.n_pass}")
+
+            model.set_params(callbacks=[*(model.callbacks or ()), show])
+
+    def ended(self, K: int, title: str, found: str, seconds: float) -> None:
+        """After a fit, and what is known of it."""
+        self.n_done += 1
+        self.work_done += K
+        passed = time.perf_counter() - self.began
+        left = passed * (self.work - self.work_done) / self.work_done
+        self._show(title, f"about {in_time(left)} left" if left >= 1 else "")
+        if self.has_lines:
+            said = f"{self.name}: {self.n_done} of {self.n_fits}: {title}, {found}, {seconds:.1f} s"
+            self.console.print(said, highlight=False, markup=False, soft_wrap=True)
+
+    def _show(self, title: str, left: str | None = None) -> None:
+        """What is done now, and the time that is left if that is known anew."""
+        self.left = self.left if left is None else left
+        if self.is_live:
+            self.bar.update(self.task, description=title, completed=self.n_done, left=self.left)
+        if self.notebook is not None:
+            passed, last = in_time(time.perf_counter() - self.began), self.n_done == self.n_fits
+            self.notebook.show(title, self.n_done, self.n_fits, [passed, self.left], [], last=last)
+
+    def __enter__(self) -> Self:
+        if self.is_live:
+            self.bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self.is_live:
+            self.bar.stop()
+
+
+def check_topic_model(estimator: Any) -> BaseEstimator:
+    """The estimator, if it is a topic model of counts whose number of topics and seed can be set, or of vectors."""
+    if isinstance(estimator, type):
+        estimator = estimator()
+    name = type(estimator).__name__
+    parameters = estimator.get_params(deep=False) if isinstance(estimator, BaseEstimator) else {}
+    missing = [p for p in ("n_components", "random_state") if p not in parameters]
+    if missing:
+        raise ValueError(
+            f"estimator must be a topic model with the parameters n_components and random_state, such as LDA(); "
+            f"{name} has no {' and no '.join(missing)}"
+        )
+    is_process = isinstance(estimator, AdmixtureEstimator) and estimator._is_process()
+    if is_process and estimator._component("learner").has_memo:
+        raise ValueError(
+            f"{name} finds the number of clusters by itself under a Dirichlet process: fit it alone, or with "
+            "weight_concentration_prior_type='dirichlet_distribution'"
+        )
+    is_of_counts = isinstance(estimator, TransformerMixin) and estimator.__sklearn_tags__().input_tags.positive_only
+    if not isinstance(estimator, VectorMixture) and not is_of_counts:
+        raise ValueError(f"estimator must be a topic model of counts, such as LDA() or GibbsLDA(); {name} is none")
+    return estimator

@@ -1,0 +1,124 @@
+"""A fitted model as pages, exports, plots and the command look at it: what was learned, and new documents under it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeGuard
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.documents import is_texts
+from topmix.corpus.shard import row_sums
+from topmix.estimators.admixture import AdmixtureEstimator
+from topmix.estimators.estimator import Estimator
+from topmix.estimators.mixture import MixtureEstimator
+from topmix.estimators.topics import TopicEstimator
+from topmix.estimators.variational import VariationalTopics
+from topmix.estimators.vectors import VectorMixture, texts_of_documents
+from topmix.io.documents import refuse_iterator
+from topmix.results.mixture import FittedMixture
+from topmix.results.topics import DocumentShares, FittedTopics, example_weight
+from topmix.results.view import TopicView
+
+BLOCK = 4096  # documents that are visited together
+
+Model = TopicEstimator | MixtureEstimator
+
+
+class ModelView:
+    """A fitted topic model, or a mixture that has words. What an estimator does not have is empty."""
+
+    def __init__(self, model: Model):
+        self.model, self.fitted, self.kind = model, fitted_of(model), type(model).__name__
+        self.topics = self.fitted.view
+        self.names: Mapping[int, str] = self.fitted.names
+        self.tokenizer: Mapping[str, object] = self.fitted.words_read.tokenizer or {}  # settings
+        self.frozen: list[int] = []  # topics
+        self.banned: sp.csr_array | None = None  # [K, V] words that topics cannot have
+        if isinstance(model, VariationalTopics):
+            self.frozen, self.banned = model.frozen_, model.banned_
+
+    def name_of(self) -> list[str | None]:
+        """The name that somebody gave to each topic, or None."""
+        return [self.names.get(k) for k in range(self.topics.n_topics)]
+
+    def settings(self) -> list[list[str]]:
+        """Parameters of the model and settings of its tokenizer: [name, value as text]."""
+        rows = [(name, value) for name, value in self.model.get_params(deep=False).items() if name != "callbacks"]
+        rows += [(f"words: {name}", value) for name, value in self.tokenizer.items()]
+        return [[name, _as_text(value)] for name, value in rows]
+
+    def read(
+        self, X: object, texts: Iterable[str] | None = None, groups: object = None
+    ) -> tuple[Corpus | None, Iterable[str] | None]:
+        """Documents as a corpus, and their texts: `texts`, or X itself where it is texts. Of an admixture documents are
+        `groups` of rows."""
+        if groups is not None and not isinstance(self.model, AdmixtureEstimator):
+            raise ValueError(f"a {self.kind} knows no groups: groups= is for admixtures")
+        if X is None or isinstance(X, Corpus):
+            return X, texts
+        refuse_iterator(X)
+        if isinstance(self.model, VectorMixture):
+            kept = None if texts is None else [str(text) for text in texts]
+            if isinstance(self.model, AdmixtureEstimator):
+                corpus = self.model.counts(X, groups, kept)
+                return corpus, texts_of_documents(corpus, kept)
+            return self.model.counts(X, texts=kept), kept
+        if texts is None and is_texts(X) and isinstance(X, Iterable) and all(isinstance(text, str) for text in X):
+            texts = X
+        return self.model.counts(X), texts
+
+    def proportions(self, X: Corpus) -> NDArray[np.float64]:
+        """[documents, K] rows that sum to one: topic proportions, or the posterior of the clusters of a mixture."""
+        return proportions(self.model, X)
+
+    def proportions_by_block(
+        self, corpus: Corpus
+    ) -> Iterator[tuple[int, Corpus, NDArray[np.float64], NDArray[np.float64]]]:
+        """(number of the first document, documents, proportions, how good an example each is), some documents at a
+        time."""
+        for begin in range(0, corpus.n_docs, BLOCK):
+            block = corpus[begin : begin + BLOCK]
+            if block.vectors is None:
+                yield begin, block, self.proportions(block), example_weight(row_sums(block.indptr, block.value))
+            else:
+                found = self.visited(block)
+                yield begin, block, found.shares.toarray(), found.weight
+
+    def visited(self, X: Corpus) -> DocumentShares:
+        """The topics that documents use."""
+        return self.model._solved().document_shares(X, self.model._solver())
+
+
+def is_topic_model(model: object) -> TypeGuard[TopicEstimator]:
+    """A topic model of ours, which takes a Corpus and reads what its `fit` read. Its topics can be named."""
+    return isinstance(model, TopicEstimator)
+
+
+def fitted_of(model: Model) -> FittedTopics | FittedMixture:
+    if not isinstance(model, Estimator):
+        raise ValueError(f"a {type(model).__name__} is no model of topmix: pass a topic model or a MultinomialMixture")
+    return model._found()
+
+
+def view_of(model: Model) -> TopicView:
+    """The topics of a fitted estimator. Raises ValueError where it has no topics of words."""
+    return fitted_of(model).view
+
+
+def proportions(model: Model, X: object) -> NDArray[np.float64]:
+    """[documents, K] rows that sum to one: topic proportions, or the posterior of the clusters of a mixture."""
+    mixes = isinstance(model, TopicEstimator | AdmixtureEstimator)
+    return np.asarray(model.transform(X) if mixes else model.predict_proba(X))
+
+
+def _as_text(value: object) -> str:
+    """A short text for the value of a parameter."""
+    if isinstance(value, np.ndarray):
+        return f"array of {' × '.join(map(str, value.shape))}"
+    if isinstance(value, list | tuple) and len(value) > 8:
+        return f"{', '.join(map(str, value[:8]))}, … ({len(value)})"
+    return str(value)

@@ -1,0 +1,1 @@
+"""Local steps: what runs once per shard. Here Python ends and kernels begin."""
