@@ -30,7 +30,7 @@ from topmix.engines.engine import Workers
 from topmix.engines.local import Threads
 from topmix.inference import Collapsed
 from topmix.learners import Memoized
-from topmix.steps.step import LocalStep
+from topmix.steps import LocalStep
 
 
 def main(argv: list[str] | None = None) -> int:

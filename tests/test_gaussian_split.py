@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from topmix import GaussianMixture
 from topmix.corpus.rows import Rows
-from topmix.learn.first_clusters import sizes
+from topmix.learn.clusters import sizes
 from topmix.models.gaussian_start import divided, empty, given, summary, whole
 
 rng = np.random.default_rng(0)

@@ -13,8 +13,7 @@ from rich.console import Console
 from topmix import LDA, MultinomialMixture
 from topmix.data import sample_lda
 from topmix.learn import progress
-from topmix.learn.history import Record
-from topmix.learn.progress import FitProgress, describe, in_short
+from topmix.learn.history import FitProgress, Record, describe, in_short
 from topmix.selection.runs import SweepProgress
 
 

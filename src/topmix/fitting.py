@@ -1,6 +1,5 @@
 """One fit from start to end: passes, records, progress, interrupts, checkpoints."""
 
-from topmix.learn.history import Callback, PassView, Record, StopOnInterrupt, TimeLimit
-from topmix.learn.progress import FitProgress
+from topmix.learn.history import Callback, FitProgress, PassView, Record, StopOnInterrupt, TimeLimit
 
 __all__ = ["Callback", "FitProgress", "PassView", "Record", "StopOnInterrupt", "TimeLimit"]

@@ -2,8 +2,7 @@
 
 from topmix.learn import LEARNERS
 from topmix.learn.asynchronous import Asynchronous
-from topmix.learn.learner import Learner, Passes, PassResult, State, Task
-from topmix.learn.learners import Batch, Memoized, Stochastic
+from topmix.learn.learners import Batch, Learner, Memoized, Passes, PassResult, State, Stochastic, Task
 
 __all__ = [
     "LEARNERS",

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import topmix
 from topmix.apps.command import app
 from topmix.data import sample_lda
-from topmix.learn.progress import FitProgress
+from topmix.learn.history import FitProgress
 
 
 def call(*args):

@@ -15,7 +15,7 @@ from topmix.corpus.shard import Shards, in_order
 from topmix.data import Corpus, CorpusError, sample_lda
 from topmix.engines import ENGINES
 from topmix.engines.ray_engine import Ray
-from topmix.learn.progress import describe
+from topmix.learn.history import describe
 from topmix.learners import Memoized
 from topmix.steps.documents import FoldIn
 

@@ -24,10 +24,10 @@ from topmix.models.topic_words import TopicWords
 from topmix.models.topics import DocumentOptions, TopicModel
 from topmix.models.weights import FiniteDirichlet, StickBreaking
 from topmix.models.words import WordTotal
+from topmix.steps import LocalStep
 from topmix.steps.documents import CVB0Step, SCVB0Step, TopicStep
 from topmix.steps.groups import GroupStep
 from topmix.steps.rows import CandidateStep, MixtureStep
-from topmix.steps.step import LocalStep
 
 from .estimators import counts_only
 

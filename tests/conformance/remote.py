@@ -13,7 +13,7 @@ from topmix.base.checks import whole_number
 from topmix.corpus.shard import Shards
 from topmix.engines.engine import Engine, ShardResult, Workers
 from topmix.engines.local import Worker
-from topmix.steps.step import LocalStep
+from topmix.steps import LocalStep
 
 
 @dataclass(frozen=True, repr=False)

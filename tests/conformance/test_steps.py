@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from topmix import _core
+from topmix.engines.engine import add_info
 from topmix.engines.local import Worker
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.models.categorical import Categorical
 from topmix.models.topics import DocumentOptions
 from topmix.steps.documents import CVB0Step, FoldIn, SCVB0Step, TopicStep
 from topmix.steps.rows import AssignStep, CandidateStep, MixtureStep
-from topmix.steps.step import add_info
 
 from .conftest import ADMIXTURES, PROBLEMS, TOPICS
 
@@ -27,6 +27,7 @@ FIRST, THIRD = "first visit", "third visit"
 
 IN_ANOTHER_PROCESS = """
 import pickle, sys
+from topmix.engines.engine import add_info
 from topmix.engines.local import Worker
 for step, shard, tables, memory in pickle.load(sys.stdin.buffer):
     pickle.dump(Worker(step, 2).step(shard, tables, memory), sys.stdout.buffer)

@@ -19,8 +19,8 @@ from topmix.cuda.topics import TOPIC_BACKENDS, on_device, on_host, unit_of
 from topmix.cuda.word_stats import DocumentStats
 from topmix.models.statistics import TopicStats
 from topmix.models.topics import TopicTables
+from topmix.steps import LocalStep, StepResult
 from topmix.steps.documents import CVB0Step
-from topmix.steps.step import LocalStep, StepResult
 
 
 class Opening(Protocol):

@@ -28,6 +28,7 @@ from topmix.models.mixture import Admixture, AdmixtureTables, Mixture, MixtureTa
 from topmix.models.sparse_counts import RowShares
 from topmix.models.statistics import MixtureStats
 from topmix.models.stick_prior import StickPrior
+from topmix.steps import LocalStep, StepResult
 from topmix.steps.groups import (
     MAX_ITER,
     MOST_COUNTS,
@@ -44,7 +45,6 @@ from topmix.steps.groups import (
     with_common,
 )
 from topmix.steps.rows import Assigned, AssignStep, MixtureStep
-from topmix.steps.step import LocalStep, StepResult
 
 M = TypeVar("M")
 DIGITS = 50  # binary ones of a group's counts, which are integers

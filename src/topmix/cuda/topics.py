@@ -35,8 +35,8 @@ from topmix.models.statistics import TopicStats
 from topmix.models.stick_prior import StickPrior
 from topmix.models.topics import TopicModel, TopicTables
 from topmix.models.words import WordTotal
+from topmix.steps import Info, LocalStep, StepResult
 from topmix.steps.documents import CVB0Step, FoldedIn, FoldIn, SCVB0Step, TopicStep, Visit
-from topmix.steps.step import Info, LocalStep, StepResult
 
 M = TypeVar("M")
 EFFORT = "iterations", "restarts", "accepted"

@@ -18,8 +18,8 @@ from topmix.base.checks import one_of, whole_number
 from topmix.base.measuring import Words
 from topmix.corpus.shard import Shards
 from topmix.engines.engine import Engine, Workers
+from topmix.steps import LocalStep
 from topmix.steps.rows import CandidateStep
-from topmix.steps.step import LocalStep
 
 if TYPE_CHECKING:
     from topmix.cuda.device import Device

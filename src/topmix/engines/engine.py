@@ -13,7 +13,7 @@ from topmix.base.component import Component
 from topmix.corpus.shard import Shards
 from topmix.models.model import SomeTotal, Stats
 from topmix.models.statistics import tree_sum
-from topmix.steps.step import Info, LocalStep, Memory, add_info
+from topmix.steps import Info, LocalStep, Memory
 
 if TYPE_CHECKING:
     from topmix.cuda.device import Device
@@ -127,6 +127,12 @@ class Rounds(Protocol):
     def remembered(self, shards: Sequence[int]) -> Stats | None:
         """The sum of what the memo has of these shards."""
         ...
+
+
+def add_info(total: Info, more: Info) -> None:
+    """total += more, name by name. Neither number nor array of `more` is changed."""
+    for name, value in more.items():
+        total[name] = total[name] + value if name in total else value
 
 
 class LocalRounds:

@@ -13,7 +13,7 @@ from topmix import _core
 from topmix.base.threads import use_threads
 from topmix.corpus.shard import Shards
 from topmix.engines.engine import Engine, ShardResult, Tables, Workers
-from topmix.steps.step import LocalStep, Memory, StepResult
+from topmix.steps import LocalStep, Memory, StepResult
 
 
 class Worker:

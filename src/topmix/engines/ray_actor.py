@@ -23,7 +23,7 @@ from topmix.corpus.shard import SavedShard, SomeShard, forget_mapped_files
 from topmix.engines.blocks import BlockRows, LostWorker
 from topmix.engines.local import Worker
 from topmix.models.statistics import plus
-from topmix.steps.step import Info, LocalStep, Memory
+from topmix.steps import Info, LocalStep, Memory
 
 BLOCKS = "blocks"  # of an actor's threads: those that take messages of blocks while it computes
 

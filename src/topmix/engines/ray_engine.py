@@ -9,7 +9,7 @@ from topmix.base.checks import positive_number, whole_number, whole_number_or_no
 from topmix.corpus.shard import Shards
 from topmix.engines.cuda import Cuda
 from topmix.engines.engine import Engine, Workers
-from topmix.steps.step import LocalStep
+from topmix.steps import LocalStep
 
 if TYPE_CHECKING:
     from topmix.engines.ray_blocks import BlockWorkers

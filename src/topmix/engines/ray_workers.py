@@ -30,12 +30,12 @@ from ray.exceptions import (
 
 from topmix.corpus.rows import Rows
 from topmix.corpus.shard import Shards
-from topmix.engines.engine import Memo, Round, ShardResult, Tables, Workers
+from topmix.engines.engine import Memo, Round, ShardResult, Tables, Workers, add_info
 from topmix.engines.ray_actor import Report, n_bytes
 from topmix.engines.ray_pool import LOG, ClusterError, Peer, Pool, Traffic
 from topmix.models.model import SomeTotal, Stats
 from topmix.models.statistics import tree_sum
-from topmix.steps.step import Info, LocalStep, Memory, add_info
+from topmix.steps import Info, LocalStep, Memory
 
 ATTEMPTS = 5  # to make a visit, a sum or a round, before something is wrong that trying again does not mend
 MOST_LOST = 6  # workers that one visit may cost, before it is taken to be the cause

@@ -28,17 +28,16 @@ from topmix.io.reading import How, Reading
 from topmix.io.rows import in_groups, split_groups
 from topmix.learn.cluster_exchanges import exchanged
 from topmix.learn.cluster_search import ClusterSearchPlan
-from topmix.learn.learner import Learner
+from topmix.learn.clusters import ClusterPasses
+from topmix.learn.learners import Learner
 from topmix.learn.problem import FitSettings, Outcome, PassPlan, Problem
-from topmix.learn.schedules import ClusterPasses
 from topmix.models.document_prior import DocumentPrior
 from topmix.models.mixture import Admixture
 from topmix.models.stick_prior import StickPrior, Sticks
 from topmix.models.weights import WEIGHTS, FiniteDirichlet, WeightPrior
 from topmix.results.mixture import FittedMixture
-from topmix.steps import groups as group_steps
+from topmix.steps import LocalStep, groups as group_steps
 from topmix.steps.groups import GroupStep
-from topmix.steps.step import LocalStep
 
 FIRST_PRIOR = 1.0  # alpha, summed over clusters, before it is learned
 STICK_PRIOR = 10.0  # gamma: how many clusters there are expected to be, as in HDP

@@ -29,7 +29,7 @@ from topmix.estimators.declared import FAMILIES, Settings, component_of, declare
 from topmix.estimators.files import save
 from topmix.io.reading import FRAMES
 from topmix.learn.history import Callback, Clock, Record
-from topmix.learn.learner import Learner
+from topmix.learn.learners import Learner
 from topmix.learn.problem import FitReport, FitSettings, Interrupted, warn_of_interrupt
 from topmix.results.topics import AboutFit, Fitted
 from topmix.results.view import Columns, DataFrame, frame

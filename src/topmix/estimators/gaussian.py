@@ -17,7 +17,7 @@ from topmix.estimators.odd_data import array, responsibilities
 from topmix.estimators.vectors import VectorMixture
 from topmix.io.reading import Reading
 from topmix.io.rows import read_rows
-from topmix.learn.first_clusters import GaussianStart
+from topmix.learn.clusters import GaussianStart
 from topmix.learn.problem import Given
 from topmix.models.frame import SHAPES
 from topmix.models.gaussian import Gaussian
@@ -25,8 +25,8 @@ from topmix.models.gaussian_start import STARTS, Summary, at, empty
 from topmix.models.mixture import Admixture, Mixture
 from topmix.models.weights import FiniteDirichlet
 from topmix.results.mixture import FittedMixture
+from topmix.steps import LocalStep
 from topmix.steps.rows import CandidateStep
-from topmix.steps.step import LocalStep
 
 
 class GaussianMixture(VectorMixture):

@@ -15,7 +15,7 @@ from topmix.estimators.variational import VariationalTopics
 from topmix.io.formulas import Design
 from topmix.io.reading import Reading
 from topmix.learn.documents import Posteriors
-from topmix.learn.learner import Learner
+from topmix.learn.learners import Learner
 from topmix.learn.problem import Problem
 from topmix.learn.topic_search import TopicSearch, TopicSearchPlan, largest_size
 from topmix.models.stick_prior import StickPrior, Sticks

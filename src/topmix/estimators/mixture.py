@@ -35,20 +35,19 @@ from topmix.estimators.odd_data import check_targets, checked_weights, warn
 from topmix.io.reading import How, Reading
 from topmix.learn.checkpoint import ClusterFiles
 from topmix.learn.cluster_search import ClusterSearchPlan
-from topmix.learn.first_clusters import ClusterStart, FirstClusters
+from topmix.learn.clusters import ClusterPasses, ClusterStart, FirstClusters
 from topmix.learn.fit import run
 from topmix.learn.history import Record
 from topmix.learn.learners import streamed
 from topmix.learn.problem import FitSettings, Given, Outcome, PassPlan, Problem
-from topmix.learn.schedules import ClusterPasses
 from topmix.models.document_prior import Prior
 from topmix.models.mixture import Admixture, Mixture
 from topmix.models.model import Likelihood, SomeTotal
 from topmix.models.weights import WEIGHTS, FiniteDirichlet, StickBreaking, WeightPrior
 from topmix.results.mixture import ClusterWords, FittedMixture
 from topmix.results.topics import AboutFit
+from topmix.steps import LocalStep
 from topmix.steps.rows import MixtureStep
-from topmix.steps.step import LocalStep
 
 NOT_CONVERGED = (  # scikit-learn's words, which people filter by
     "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "

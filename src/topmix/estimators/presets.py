@@ -14,8 +14,7 @@ import numpy as np
 from topmix.estimators import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture
 from topmix.estimators.declared import Settings
 from topmix.learn.asynchronous import Asynchronous
-from topmix.learn.learner import Learner
-from topmix.learn.learners import Batch, Memoized, Stochastic
+from topmix.learn.learners import Batch, Learner, Memoized, Stochastic
 from topmix.learn.samplers import Sequential
 from topmix.steps.inference import CVB0, SCVB0, Variational
 

@@ -30,8 +30,7 @@ from topmix.io.priors import ColumnPrior, Covariates, VersionPrior
 from topmix.io.reading import How, Reading
 from topmix.learn.fit import run
 from topmix.learn.history import Record
-from topmix.learn.learner import Learner
-from topmix.learn.learners import streamed
+from topmix.learn.learners import Learner, streamed
 from topmix.learn.problem import FitSettings, Given, Outcome, Problem
 from topmix.learn.sampling import FIRST_PASSES, LAST_PASSES, SampledTopics
 from topmix.learn.schedules import MOST_PASSES, ByVersion, TopicPlan, VersionedTopics, VersionPasses

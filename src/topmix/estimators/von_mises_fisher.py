@@ -15,8 +15,8 @@ from topmix.io.reading import Reading
 from topmix.io.rows import unchecked_rows
 from topmix.models.von_mises_fisher import CONCENTRATIONS, OBJECTIVES, VonMisesFisher, sample
 from topmix.models.von_mises_fisher_start import MANY, STARTS, DirectionStart
+from topmix.steps import LocalStep
 from topmix.steps.rows import RowCandidateStep
-from topmix.steps.step import LocalStep
 
 
 class VonMisesFisherMixture(VectorMixture, without=["weight_concentration_prior_type"]):

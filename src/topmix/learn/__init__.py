@@ -6,8 +6,7 @@ thread or a socket.
 """
 
 from topmix.learn.asynchronous import Asynchronous
-from topmix.learn.learner import Learner
-from topmix.learn.learners import Batch, Memoized, Stochastic
+from topmix.learn.learners import Batch, Learner, Memoized, Stochastic
 
 LEARNERS: dict[str, type[Learner]] = {
     "memoized": Memoized,

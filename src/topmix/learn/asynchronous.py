@@ -22,7 +22,7 @@ from topmix.corpus.shard import Batches, at_random
 from topmix.engines.engine import Engine
 from topmix.engines.local import Threads
 from topmix.engines.ray_engine import Ray
-from topmix.learn.learner import Learner, Passes, SomeWorkers, State, Task
+from topmix.learn.learners import Learner, Passes, SomeWorkers, State, Task
 from topmix.models.covariate_prior import CovariatePrior, LabelPrior
 from topmix.models.model import Model
 from topmix.models.stick_prior import StickPrior

@@ -31,7 +31,7 @@ from topmix.corpus.vectors import VectorShard
 from topmix.engines.blocks import BlockError, BlockRows
 from topmix.engines.ray_engine import Ray
 from topmix.learn.asynchronous_workers import OnCluster, OwnRows
-from topmix.learn.learner import Task
+from topmix.learn.learners import Task
 from topmix.models.categorical import Categorical
 from topmix.models.frame import GaussianStats
 from topmix.models.gaussian import Gaussian

@@ -17,7 +17,7 @@ import numpy as np
 from topmix import _core
 from topmix.engines.blocks import LostWorker
 from topmix.engines.ray_engine import Ray
-from topmix.learn.learner import Passes, PassResult, State
+from topmix.learn.learners import Passes, PassResult, State
 from topmix.models.model import Model, Stats
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 from topmix import _core
 from topmix.corpus.corpus import Corpus
-from topmix.learn.learner import Passes, PassResult
+from topmix.learn.learners import Passes, PassResult
 from topmix.models.document_prior import DocTopics, Prior
 from topmix.models.statistics import TopicStats
 from topmix.models.topic_words import TopicWords

@@ -28,8 +28,7 @@ from topmix.base.paths import open_whole
 from topmix.corpus.corpus import Corpus
 from topmix.learn.fit import Fit, Moment
 from topmix.learn.history import read_history
-from topmix.learn.learner import PassMaker, State
-from topmix.learn.learners import Memoized
+from topmix.learn.learners import Memoized, PassMaker, State
 from topmix.learn.problem import Problem
 from topmix.models.document_prior import DocumentPrior
 from topmix.models.gaussian import Gaussian
@@ -39,10 +38,10 @@ from topmix.models.sparse_counts import EntryStats, RowShares, TokenStats
 from topmix.models.statistics import MixtureStats, TopicStats
 from topmix.models.topics import TopicModel
 from topmix.models.words import WordStats, WordTotal
+from topmix.steps import Kept
 from topmix.steps.documents import Visit
 from topmix.steps.groups import GroupStep
 from topmix.steps.rows import CandidateStep, MixtureStep
-from topmix.steps.step import Kept
 
 Clusters = Mixture | Admixture
 LARGEST_COUNT = 2**62

@@ -19,7 +19,7 @@ from topmix import _core
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.shard import Shards
 from topmix.corpus.vectors import VectorShard
-from topmix.learn.first_clusters import learned
+from topmix.learn.clusters import learned
 from topmix.learn.fit import run
 from topmix.learn.learners import Batch
 from topmix.learn.problem import FitSettings, Given, Interrupted, Outcome, Problem

@@ -32,10 +32,10 @@ from topmix.learn.cluster_exchanges import (
     likeness,
     merger,
 )
+from topmix.learn.clusters import ClusterPasses
 from topmix.learn.documents import by_topic, moved
 from topmix.learn.fit import Fit, Schedule
-from topmix.learn.learner import PassResult
-from topmix.learn.schedules import ClusterPasses
+from topmix.learn.learners import PassResult
 from topmix.learn.search import Move, Search, SearchSnapshot
 from topmix.learn.topic_moves import Pair, names_of, of_documents, of_sticks
 from topmix.models.mixture import Admixture, Mixture

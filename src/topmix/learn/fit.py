@@ -22,12 +22,11 @@ from topmix.base.fields import ModelFileError
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import Batches, row_sums
 from topmix.engines.engine import Watched, Workers
-from topmix.learn.history import LEARNING, SWEEPS, Callback, PassView, Record, TimeLimit
-from topmix.learn.learner import Passes, PassResult, State, Task
+from topmix.learn.history import LEARNING, SWEEPS, Callback, PassView, Record, TimeLimit, shown
+from topmix.learn.learners import Passes, PassResult, State, Task
 from topmix.learn.problem import F, FitSettings, Interrupted, Outcome, Problem, Stopping
-from topmix.learn.progress import shown
 from topmix.models.model import SomeModel, SomeTotal
-from topmix.steps.step import Memory
+from topmix.steps import Memory
 
 MOST_KEPT = 1 << 24  # features x components of a model that is copied after a pass: 128 MB
 FREE, SHARE = 0.01, 0.02  # seconds of a copy that are nothing, and the share of the time that longer ones may take

@@ -1,15 +1,21 @@
-"""What happened during a fit: one record per pass."""
+"""What happened during a fit: one record per pass, what callbacks see of it, and how its progress is shown."""
 
 from __future__ import annotations
 
+import html
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from types import FrameType, TracebackType
 from typing import Any, Self, TypeAlias
 
 import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from topmix.base.component import Json
 from topmix.base.fields import CheckedReader, ModelFileError
@@ -180,3 +186,192 @@ class StopOnInterrupt:
         if self.stopped:
             raise KeyboardInterrupt
         self.stopped = True
+
+
+# The progress of a fit: a bar where there is a terminal or a notebook, a line per pass where there is none.
+#
+#     with FitProgress(n_passes=20, n_tokens=corpus.n_tokens) as progress:
+#         LDA(max_iter=20, callbacks=[progress]).fit(corpus)
+#
+# It writes to stderr, so that results can be piped.
+
+LATE = 10.0  # seconds after which a fit shows its progress by itself
+SHOWN_TOPICS, SHOWN_WORDS, SHOWN_RELEVANCE = 6, 10, 0.8
+
+
+class FitProgress:
+    """A callback, and the display around it.
+
+    Parameters
+    ----------
+    n_passes : int
+        Passes that the fit makes at most, over all its starts.
+    n_tokens : float or None
+        Tokens or rows of the data. With it the objective is shown per token, and the speed.
+    title : str
+        The text before the bar.
+    words : sequence of str or None
+        The vocabulary. With it a terminal also shows the words of the largest topics.
+    unit : str
+        What n_tokens counts.
+    lines : bool
+        Whether to print a line per pass where there is no terminal.
+    after : float
+        Seconds before there is a display.
+    """
+
+    def __init__(
+        self,
+        n_passes: int,
+        n_tokens: float | None = None,
+        *,
+        title: str = "fit",
+        words: Sequence[str] | None = None,
+        unit: str = "token",
+        lines: bool = True,
+        after: float = 0.0,
+        console: Console | None = None,
+    ):
+        self.n_passes, self.n_tokens, self.title, self.words, self.unit = n_passes, n_tokens, title, words, unit
+        self.console, self.after, self.n_calls = console or Console(stderr=True), after, 0
+        is_notebook = self.console.is_jupyter  # the bar of rich would be lost when the notebook is saved
+        is_live = self.console.is_terminal and not is_notebook
+        self.lines, self.is_seen = lines and not is_live and not is_notebook, is_live or is_notebook
+        self._notebook = NotebookBar() if is_notebook else None
+        self._last: tuple[str, list[str], list[str]] | None = None  # title, what is said, topics
+        self._bar = bar(self.console, "passes", "left", "detail")
+        self._task = self._bar.add_task(title, total=n_passes, detail="", left="")
+        self._live = Live(self._bar, console=self.console, transient=words is not None) if is_live else None
+
+    def __call__(self, record: Record, view: PassView) -> None:
+        self.n_calls += 1
+        if record.seconds < self.after:
+            return
+        detail, phase = describe(record, self.n_tokens, self.unit), "" if record.phase == LEARNING else record.phase
+        left = record.seconds / self.n_calls * (self.n_passes - self.n_calls)
+        said, passed = f"≤ {in_time(left)} left" if left >= 1 else "", in_time(record.seconds)
+        title = f"{self.title}, {phase}" if phase else self.title
+        if self._notebook is not None:
+            self._last = title, [passed, detail], [line.plain for line in self._topics(view)]
+            self._notebook.show(title, self.n_calls, self.n_passes, [passed, said, detail], self._last[2], last=False)
+        if self._live is not None:
+            self._live.start()
+            self._bar.update(self._task, description=title, completed=self.n_calls, detail=detail, left=said)
+            self._live.update(Group(self._bar, *self._topics(view)))
+        if self.lines:
+            text = f"{self.title}: pass {record.n_pass}{phase and f' ({phase})'}, {record.seconds:.1f} s, {detail}"
+            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        if self._live is not None and not self.after:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if error is None and self.n_calls:  # it stopped early because it was done: a full bar
+            self._bar.update(self._task, total=self.n_calls, left="")
+        if self._live is not None:
+            self._live.stop()
+        if self._notebook is not None and self._last is not None:
+            title, said, lines = self._last
+            total = self.n_passes if error is not None else self.n_calls
+            self._notebook.show(title, self.n_calls, total, said, lines, last=True)
+
+    def _topics(self, view: PassView) -> list[Text]:
+        """A line each for the largest topics."""
+        if self.words is None or (counts := view.counts()) is None:
+            return []
+        largest = np.argsort(-counts.sum(axis=0), kind="stable")[:SHOWN_TOPICS].tolist()
+        base = np.maximum(counts.sum(axis=1), 1e-300) ** (1.0 - SHOWN_RELEVANCE)
+        lines = []
+        for k in largest:
+            relevance = counts[:, k] / base  # in the order of its logarithm, as words are shown elsewhere
+            best = np.argpartition(-relevance, min(SHOWN_WORDS, len(counts) - 1))[:SHOWN_WORDS]
+            best = best[np.argsort(-relevance[best], kind="stable")]
+            said = " ".join(self.words[v] for v in best.tolist())
+            lines.append(Text(f"  {k:>4}  {said}", style="dim", no_wrap=True, overflow="ellipsis"))
+        return lines
+
+
+def bar(console: Console, unit: str, *fields: str) -> Progress:
+    """How many of all there are, and these fields of the task."""
+    before = TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn(unit)
+    after = (TextColumn(f"{{task.fields[{name}]}}") for name in fields)
+    return Progress(*before, TimeElapsedColumn(), *after, console=console)
+
+
+@contextmanager
+def shown(verbose: int | None, n_passes: int, n_tokens: float | None, title: str) -> Iterator[list[Callback]]:
+    """Callbacks for an estimator's `verbose`: none, or a display that lasts as long as the block. None: one that shows
+    itself where the fit takes long and somebody looks."""
+    after = LATE if verbose is None else 0.0 if verbose else np.inf
+    with FitProgress(n_passes, n_tokens, title=title, lines=bool(verbose), after=after) as progress:
+        yield [progress] if verbose or (verbose is None and progress.is_seen) else []
+
+
+def describe(record: Record, n_tokens: float | None, unit: str = "token") -> str:
+    """The objective and the speed so far, initialisation counted."""
+    if not n_tokens:
+        return f"objective {record.objective:.6g}{describe_workers(record)}"
+    speed = n_tokens * record.n_pass / max(record.seconds, 1e-9)
+    return f"{record.objective / n_tokens:.4f} per {unit}  {in_short(speed)} {unit}s/s{describe_workers(record)}"
+
+
+def describe_workers(record: Record) -> str:
+    """How many workers a cluster has, the bytes of a pass, and the memory of the largest; nothing without a cluster."""
+    w = record.workers
+    if not w:
+        return ""
+    n, sent = round(w["workers"]), sum(w[name] for name in ("sent", "received", "added", "copied"))
+    return (
+        f"  {n} worker{'s' if n != 1 else ''}, {in_short(w['rows_per_second'])} rows/s, {in_short(sent)}B a pass, "
+        f"memory {in_short(w['worker_bytes'])}B each"
+    )
+
+
+def in_time(seconds: float) -> str:
+    """1:02:03, without the hours where there are none."""
+    minutes, hours = int(seconds) // 60 % 60, int(seconds) // 3600
+    return f"{hours}:{minutes:02d}:{int(seconds) % 60:02d}" if hours else f"{minutes}:{int(seconds) % 60:02d}"
+
+
+def in_short(n: float) -> str:
+    """Three digits and a unit: 1.23M."""
+    for unit in ("", "k", "M", "G"):
+        if n < 999.5 or unit == "G":
+            break
+        n /= 1000
+    return f"{n:.3g}{unit}" if n < 999.5 else f"{n:.0f}{unit}"
+
+
+# A bar in a notebook, of a fit or of many: one output that is written again after each step.
+#
+# It needs no ipywidgets, and a saved notebook has what was shown last.
+
+EVERY = 0.1  # seconds between two updates
+
+
+class NotebookBar:
+    def __init__(self, unit: str = "passes") -> None:
+        self.unit = unit
+        self._handle: Any = None
+        self._next = 0.0
+
+    def show(self, title: str, n: int, total: int, said: Sequence[str], lines: Sequence[str], *, last: bool) -> None:
+        """`said` follows the bar, and `lines` are below it. What comes too soon is left out, unless it is the last."""
+        if not last and time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + EVERY
+        parts = [f"{n}/{total} {self.unit}", *filter(None, said)]
+        plain = "\n".join(["  ".join([title, *parts]), *lines])
+        below = "".join(f"<br>{html.escape(line)}" for line in lines)
+        bar = f'<progress value="{n}" max="{max(total, 1)}" style="width:16em"></progress>'
+        rest = html.escape(" · ".join(parts))
+        shown = f'<div style="white-space:pre-wrap">{html.escape(title)} {bar} {rest}{below}</div>'
+        data = {"text/plain": plain, "text/html": shown}
+        if self._handle is None:
+            from IPython.display import display
+
+            self._handle = display(data, raw=True, display_id=True)
+        else:
+            self._handle.update(data, raw=True)

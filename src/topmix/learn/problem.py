@@ -13,9 +13,9 @@ from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.engines.engine import Engine
 from topmix.learn.history import Callback, Clock, Record
-from topmix.learn.learner import PassMaker
+from topmix.learn.learners import PassMaker
 from topmix.models.model import SomeModel, SomeTotal
-from topmix.steps.step import LocalStep
+from topmix.steps import LocalStep
 
 if TYPE_CHECKING:  # checkpoints and schedules are of fits
     from topmix.learn.checkpoint import Checkpoint

@@ -33,7 +33,7 @@ from topmix.base.fields import ModelFileError
 from topmix.learn.chains import Chain
 from topmix.learn.fit import Fit, Moment, Schedule
 from topmix.learn.history import DRAWING, LEARNING, POLISHING, SAMPLING, SWEEPS, Record
-from topmix.learn.learner import Passes, PassResult
+from topmix.learn.learners import Passes, PassResult
 from topmix.learn.problem import Stopping
 from topmix.learn.schedules import TopicPasses, TopicPlan
 from topmix.learn.tokens import exchanged

@@ -1,37 +1,33 @@
-"""What comes after a pass: schedules of topics, of topics that learn from responses, and of clusters.
+"""What comes after a pass: schedules of topics, of topics that learn from responses, and of versions of topics.
 
-Sampling (sampling.py) and the search for the number of topics or clusters (search.py, clusters.py) are schedules too.
+Those of clusters (clusters.py), sampling (sampling.py) and the search for the number of topics or clusters (search.py)
+are schedules too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.base.threads import one_thread
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.rows import GroupedRows, Rows
+from topmix.corpus.rows import Rows
 from topmix.corpus.shard import ENTRIES_PER_SHARD, Batches, row_sums
 from topmix.engines.engine import Workers
 from topmix.learn.fit import Fit, Moment, Schedule
 from topmix.learn.history import RESPONDING, VERSIONS
-from topmix.learn.learner import Passes, PassMaker, PassResult, State
+from topmix.learn.learners import Passes, PassMaker, PassResult, State
 from topmix.models.covariate_prior import CovariatePrior
 from topmix.models.document_prior import DocTopics, Population
-from topmix.models.mixture import Admixture
 from topmix.models.model import SomeModel
 from topmix.models.response_prior import Responded, ResponsePrior
 from topmix.models.statistics import TopicStats, tree_sum
 from topmix.models.topics import TopicModel, restarted
 from topmix.models.word_versions import WordVersions, chosen
 from topmix.models.words import WordStats
-from topmix.steps.rows import BY_CANDIDATES
-from topmix.steps.step import Info
+from topmix.steps import Info
 
 
 @dataclass(frozen=True)
@@ -126,38 +122,6 @@ def joined(parts: list[DocTopics]) -> DocTopics:
     length = np.concatenate([np.diff(part.indptr) for part in parts])
     topic, count = (np.concatenate(x) for x in zip(*((part.topic, part.count) for part in parts)))
     return DocTopics(np.concatenate([[0], np.cumsum(length)]), topic, count)
-
-
-class ClusterPasses(Schedule):
-    """Passes over rows, or over groups of rows, whose prior follows the statistics. A fit converges in a pass that
-    scored rows by all clusters: candidates alone may hide that others are better."""
-
-    @cached_property
-    def lengths(self) -> np.ndarray | None:
-        """[groups] rows of each, where rows are in groups."""
-        p = self.fit.problem
-        return p.data.lengths(p.weight) if isinstance(p.data, GroupedRows) else None
-
-    def direction(self, model: SomeModel) -> str:
-        is_point = isinstance(model, Admixture) and model.prior.learned and model.prior.posterior == "collapsed"
-        return "unsteady" if is_point else "rises"
-
-    def passes(self, model: SomeModel, learn: Callable[[SomeModel], Passes]) -> Passes:
-        """BLAS is held to one thread through each pass: to hold it and let it go again for every kernel takes longer
-        than a kernel on few rows."""
-        following = None
-        with closing(learn(model)) as passes:
-            while True:
-                with one_thread():
-                    result = passes.send(following)
-                following = yield result
-
-    def has_converged(self) -> bool:
-        history = self.fit.history
-        return not (history and history[-1].effort.get(BY_CANDIDATES)) and super().has_converged()
-
-    def after(self, result: PassResult, is_last: bool) -> SomeModel:
-        return None if self.lengths is None else result.model.relearn(result.total, self.lengths)
 
 
 # The last passes of a fit of topics with versions: the topics come apart into their versions.

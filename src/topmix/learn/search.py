@@ -27,11 +27,11 @@ import numpy as np
 from topmix.base.component import Json
 from topmix.base.fields import CheckedReader, ModelFileError, Writer
 from topmix.learn.fit import Fit, Moment, Schedule, restore_generator
-from topmix.learn.learner import PassResult, State
+from topmix.learn.learners import PassResult, State
 from topmix.models.model import SomeModel
 from topmix.models.statistics import TopicStats
 from topmix.models.stored import Flag, Sizes, Stored, Value, number
-from topmix.steps.step import Info, Memory
+from topmix.steps import Info, Memory
 
 TRIAL = 3  # passes: one while pseudo-counts fade, one to settle, one after mergers
 LONGEST = 15  # while it promises to pay

@@ -16,9 +16,9 @@ from topmix.corpus.shard import Batches
 from topmix.engines.engine import M
 from topmix.learn.chains import Chain, HardTopics
 from topmix.learn.fit import Schedule
-from topmix.learn.learner import Passes, PassMaker, PassResult, SomeWorkers, State, Task
+from topmix.learn.learners import Passes, PassMaker, PassResult, SomeWorkers, State, Task
 from topmix.models.model import SomeModel
-from topmix.steps.step import StepResult
+from topmix.steps import StepResult
 
 EXCHANGE_SWEEPS = 10
 

@@ -25,14 +25,14 @@ from topmix.base.fields import ModelFileError
 from topmix.corpus.corpus import Corpus
 from topmix.learn.documents import Documents, Posteriors
 from topmix.learn.fit import Fit, Schedule
-from topmix.learn.learner import PassResult
+from topmix.learn.learners import PassResult
 from topmix.learn.schedules import TopicPlan
 from topmix.learn.search import TRIAL, Listed, Move, Search, Trial, are_numbers
 from topmix.learn.topic_moves import Pair, Rows, candidates, decide, splits
 from topmix.models.stored import Flag, Stored, choice, integer
 from topmix.models.topics import TopicModel, blended, restarted
 from topmix.models.words import WordTotal
-from topmix.steps.step import Info
+from topmix.steps import Info
 
 
 @dataclass(frozen=True, repr=False)

@@ -26,8 +26,7 @@ from topmix.estimators.vectors import VectorMixture, check_texts, documents_of, 
 from topmix.io.documents import read
 from topmix.io.priors import beside
 from topmix.io.reading import How, Reading
-from topmix.learn.history import PassView, Record
-from topmix.learn.progress import NotebookBar, bar, in_time
+from topmix.learn.history import NotebookBar, PassView, Record, bar, in_time
 
 R = TypeVar("R")
 

@@ -15,7 +15,7 @@ from topmix.models.document_prior import DocTopics, Prior
 from topmix.models.stored import Ids, Stored, integer
 from topmix.models.topics import Sampling, TopicTables
 from topmix.models.words import WordStats
-from topmix.steps.step import MOST_VISITS, Info, StepResult
+from topmix.steps import MOST_VISITS, Info, StepResult
 
 
 class SolvedDocuments(NamedTuple):

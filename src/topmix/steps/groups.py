@@ -21,8 +21,8 @@ from topmix.models.mixture import AdmixtureTables
 from topmix.models.model import LEAST_SHARE, Assignment, Likelihood
 from topmix.models.statistics import MixtureStats, TopicStats
 from topmix.models.stored import Stored, integer
+from topmix.steps import MOST_VISITS, Info, Kept, StepResult
 from topmix.steps.rows import rows_at_a_time
-from topmix.steps.step import MOST_VISITS, Info, Kept, StepResult
 
 LEAST_CANDIDATES = 8  # of a row; and twice as many as are kept
 MOST_COUNTS = 1 << 22  # groups x K of a piece

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 from topmix.base.checks import LARGEST_COUNT, number_from, one_of, positive_number, whole_number, whole_number_or_none
 from topmix.base.component import Component
 from topmix.models.topics import DocumentOptions
+from topmix.steps import LocalStep
 from topmix.steps.documents import CVB0Step, SCVB0Step, TopicStep
-from topmix.steps.step import LocalStep
 
 if TYPE_CHECKING:
-    from topmix.learn.learner import Learner
+    from topmix.learn.learners import Learner
 
 
 class Inference(Component):

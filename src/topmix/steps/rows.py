@@ -15,7 +15,7 @@ from topmix.models.model import Assignment, ClusterSums, Likelihood, ReadsOnce
 from topmix.models.statistics import MixtureStats
 from topmix.models.stored import Ids, Stored, integer
 from topmix.models.von_mises_fisher import VonMisesFisher
-from topmix.steps.step import MOST_VISITS, Kept, Memory, StepResult
+from topmix.steps import MOST_VISITS, Kept, Memory, StepResult
 
 
 class Assigned(NamedTuple):

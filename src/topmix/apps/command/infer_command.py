@@ -18,7 +18,7 @@ from topmix.apps.command.documents import READ_GROUPS, read_data, read_for, take
 from topmix.apps.command.models import load_model
 from topmix.apps.export import SHARES, STANDARD_OUTPUT, Shares, write_shares
 from topmix.corpus.rows import GroupedRows
-from topmix.learn.progress import in_short
+from topmix.learn.history import in_short
 from topmix.selection.views import proportions
 
 BLOCK_ROWS = 1 << 14

@@ -23,8 +23,7 @@ from topmix.corpus.rows import Rows
 from topmix.estimators import ESTIMATORS, Seeds, load
 from topmix.estimators.declared import FAMILIES
 from topmix.estimators.mixture import rows_of
-from topmix.learn.history import StopOnInterrupt, TimeLimit
-from topmix.learn.progress import FitProgress
+from topmix.learn.history import FitProgress, StopOnInterrupt, TimeLimit
 from topmix.selection.views import fitted_of
 
 if TYPE_CHECKING:  # it needs starlette

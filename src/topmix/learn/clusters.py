@@ -1,4 +1,6 @@
-"""Where Gaussian clusters start: at one or two starts, of which some passes over a sample say which is the better.
+"""Where clusters start, and what comes after a pass over them.
+
+Gaussian clusters start at one or two starts, of which some passes over a sample say which is the better.
 
 Growth goes from one cluster to K, each time twice as many, with a few passes over a sample in between.
 
@@ -9,6 +11,7 @@ the data, which many clusters that start at rows cannot agree on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,12 +21,12 @@ import numpy as np
 
 from topmix.base.component import Json
 from topmix.base.threads import one_thread, threads
-from topmix.corpus.rows import Rows
+from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.shard import Shards, at_random
 from topmix.corpus.vectors import VectorShard
 from topmix.engines.local import Threads
-from topmix.learn.learner import Learner, State
-from topmix.learn.learners import Memoized
+from topmix.learn.fit import Schedule
+from topmix.learn.learners import Learner, Memoized, Passes, PassResult, State
 from topmix.models.document_prior import Prior
 from topmix.models.frame import GaussianStats, SingularCovariance
 from topmix.models.gaussian import Gaussian, GaussianPrior
@@ -41,9 +44,9 @@ from topmix.models.gaussian_start import (
     whole,
 )
 from topmix.models.mixture import Admixture, Mixture
-from topmix.models.model import Assignment, Likelihood, SomeTotal
+from topmix.models.model import Assignment, Likelihood, SomeModel, SomeTotal
 from topmix.models.weights import FiniteDirichlet, StickBreaking, WeightPrior
-from topmix.steps.rows import MixtureStep
+from topmix.steps.rows import BY_CANDIDATES, MixtureStep
 
 PASSES, LAST_PASSES = 3, 2  # after each division, and after the last one, which passes over all of the data follow
 SETTLING_PASSES, TRIAL_PASSES = 5, 1  # from a start that has seen none; the latter with many clusters
@@ -321,3 +324,38 @@ def learned(model: Mixture, shards: Shards, n_active: int, learner: Learner, n: 
             for _ in range(n):
                 model = next(passes).model
     return model
+
+
+# What comes after a pass over clusters.
+
+
+class ClusterPasses(Schedule):
+    """Passes over rows, or over groups of rows, whose prior follows the statistics. A fit converges in a pass that
+    scored rows by all clusters: candidates alone may hide that others are better."""
+
+    @cached_property
+    def lengths(self) -> np.ndarray | None:
+        """[groups] rows of each, where rows are in groups."""
+        p = self.fit.problem
+        return p.data.lengths(p.weight) if isinstance(p.data, GroupedRows) else None
+
+    def direction(self, model: SomeModel) -> str:
+        is_point = isinstance(model, Admixture) and model.prior.learned and model.prior.posterior == "collapsed"
+        return "unsteady" if is_point else "rises"
+
+    def passes(self, model: SomeModel, learn: Callable[[SomeModel], Passes]) -> Passes:
+        """BLAS is held to one thread through each pass: to hold it and let it go again for every kernel takes longer
+        than a kernel on few rows."""
+        following = None
+        with closing(learn(model)) as passes:
+            while True:
+                with one_thread():
+                    result = passes.send(following)
+                following = yield result
+
+    def has_converged(self) -> bool:
+        history = self.fit.history
+        return not (history and history[-1].effort.get(BY_CANDIDATES)) and super().has_converged()
+
+    def after(self, result: PassResult, is_last: bool) -> SomeModel:
+        return None if self.lengths is None else result.model.relearn(result.total, self.lengths)
