@@ -12,7 +12,7 @@ from rich.console import Console
 
 from topmix import LDA, MultinomialMixture
 from topmix.data import sample_lda
-from topmix.learn import progress
+from topmix.learn import history
 from topmix.learn.history import FitProgress, Record, describe, in_short
 from topmix.selection.runs import SweepProgress
 
@@ -135,7 +135,7 @@ def test_a_long_fit_shows_itself_where_somebody_looks(corpus, kind):
 
 
 def test_fits_are_silent_by_default_where_nobody_looks(corpus, capsys, monkeypatch):
-    monkeypatch.setattr(progress, "LATE", 0.0)
+    monkeypatch.setattr(history, "LATE", 0.0)
     assert LDA().verbose is None
     LDA(3, max_iter=2, random_state=0).fit(corpus)
     assert capsys.readouterr().err == ""
