@@ -257,7 +257,8 @@ def classes(a: Any, out: Results) -> None:
         if "tomotopy" in a.methods:
             topics, begin = [], time.perf_counter()
             for seed, (phi, z) in enumerate(runs_of_tomotopy(data, K, a.seeds, a.threads)):
-                topics.append(phi)
+                counts = phi * (data.X.sum() / K)
+                topics.append(ours.lda(K, init=counts, max_iter=0, n_jobs=a.threads).fit(data.X))
                 add("tomotopy", z, seed, begin)
                 begin = time.perf_counter()
             if len(topics) > 1:

@@ -158,9 +158,7 @@ def streamed() -> Path:
 def _learn(path: Path, batch: str) -> None:
     import topmix
 
-    topmix.Stream(topmix.LDA(2, random_state=0, n_jobs=1), path, admit=1, half_life_days=9.0).learn(
-        TEXTS, id=batch, date="2024-05-31"
-    )
+    topmix.Stream(topmix.LDA(2, random_state=0, n_jobs=1), path, admit=1).learn(TEXTS, id=batch)
 
 
 def stream(data: bytes, folder: Path) -> None:

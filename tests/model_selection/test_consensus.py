@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.decomposition import LatentDirichletAllocation
 
 import topmix
 from topmix import (
@@ -147,15 +146,12 @@ def test_a_forged_file_is_refused(result):
         HDP(4, search=None, max_iter=6),
         CombinatorialLDA(4, max_iter=5),
         MultinomialMixture(4),
-        LatentDirichletAllocation(4, max_iter=3),
     ],
     ids=lambda e: type(e).__name__,
 )
 def test_other_models_of_counts(sample, estimator, tmp_path):
-    X = sample.corpus if not isinstance(estimator, LatentDirichletAllocation) else sample.corpus.to_scipy()
-    found = topmix.consensus(X, estimator=estimator, fits=4, verbose=0)
-    of_ours = type(estimator) if not isinstance(estimator, LatentDirichletAllocation) else LDA
-    assert type(found.model) is of_ours
+    found = topmix.consensus(sample.corpus, estimator=estimator, fits=4, verbose=0)
+    assert type(found.model) is type(estimator)
     assert found.similarity.shape == (4, 4)
     assert np.all(found.reproducibility.found >= 0)
     assert found.doc_topic.shape == (240, 4)
@@ -217,16 +213,20 @@ def test_clusters_of_groups_are_matched_by_their_rows(Estimator):
         topmix.consensus(X, estimator=GaussianMixture(3), groups=group)
 
 
-def test_topics_of_other_libraries(sample):
-    runs = [LDA(4, random_state=s, inference=Collapsed(sweeps=15)).fit(sample.corpus) for s in range(3)]
-    matrices = topmix.consensus(sample.corpus, fits=[m.topic_word_ for m in runs], verbose=0)
-    models = topmix.consensus(sample.corpus, fits=runs, verbose=0)
-    assert matrices.is_real.all()
+def test_models_that_were_fitted_before(sample):
+    corpus, n = sample.corpus, sample.corpus.n_tokens / 4
+    runs = [LDA(4, random_state=s, inference=Collapsed(sweeps=15)).fit(corpus) for s in range(3)]
+    models = topmix.consensus(corpus, fits=runs, verbose=0)
+    arrays = [LDA(4, init=m.topic_word_ * n, max_iter=0).fit(corpus) for m in runs]  # topics of any library
+    of_arrays = topmix.consensus(corpus, fits=arrays, verbose=0)
     assert models.is_real.all()
-    assert np.all(to_planted(matrices, sample) > 0.95)
-    assert match_topics(matrices.model.topic_word_, models.model.topic_word_).distance.max() < 0.1
+    assert of_arrays.is_real.all()
+    assert np.all(to_planted(of_arrays, sample) > 0.95)
+    assert match_topics(of_arrays.model.topic_word_, models.model.topic_word_).distance.max() < 0.1
     with pytest.raises(ValueError, match="same vocabulary"):
-        topmix.consensus(sample.corpus, fits=[np.ones((4, 7)) / 7] * 2, verbose=0)
+        topmix.consensus(corpus, fits=[LDA(2, max_iter=1).fit(np.eye(7))] * 2, verbose=0)
+    with pytest.raises(ValueError, match="topic models, got ndarray"):
+        topmix.consensus(corpus, fits=[m.topic_word_ for m in runs], verbose=0)
     with pytest.raises(ValueError, match="two or more"):
         topmix.consensus(sample.corpus, fits=runs[:1], verbose=0)
 

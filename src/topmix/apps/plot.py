@@ -20,11 +20,12 @@ from sklearn.base import BaseEstimator
 from topmix.apps import figure
 from topmix.apps.figure import BLUE, DASHED, GREY, Frame, Look, short
 from topmix.estimators.lda import LDA
+from topmix.estimators.topics import TopicEstimator
 from topmix.results.names import RELEVANCE, relevant_ids, relevant_words
 from topmix.results.tables import tree_of
 from topmix.results.topic_map import map_hues, map_radii
 from topmix.selection.result import SweepResult
-from topmix.selection.views import is_topic_model, view_of
+from topmix.selection.views import view_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +57,7 @@ def convergence(
 def topic_sizes(model: BaseEstimator, ax: Axes | None = None) -> Axes:
     """The share of each topic or cluster, largest first. The dashed line is the share if all were equal."""
     ax = figure.axes_of(ax)
-    share = np.sort(view_of(model).share if is_topic_model(model) else np.asarray(model.weights_))[::-1]
+    share = np.sort(view_of(model).share if isinstance(model, TopicEstimator) else np.asarray(model.weights_))[::-1]
     ax.bar(np.arange(1, len(share) + 1), share, width=1.0 if len(share) > 60 else 0.8, color=BLUE)
     ax.axhline(1 / len(share), **DASHED)
     ax.locator_params(axis="x", integer=True)

@@ -15,15 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from topmix.base.checks import count_of_components, whole_number
 from topmix.corpus.rows import GroupedRows
-from topmix.estimators import HDP, LDA, CombinatorialLDA, GibbsLDA, LabelledLDA, SupervisedLDA
+from topmix.estimators import HDP, LDA, CombinatorialLDA, GibbsLDA
 from topmix.estimators.estimator import Estimator, output_kind
 from topmix.estimators.mixture import MixtureEstimator
 from topmix.estimators.topics import TopicEstimator
-from topmix.estimators.vectors import VectorMixture
 from topmix.io.documents import refuse_iterator
 from topmix.io.reading import How
 from topmix.results.measures import (
@@ -31,7 +30,6 @@ from topmix.results.measures import (
     Floats,
     UnitRows,
     align,
-    as_distributions,
     centred,
     compare,
     mean_shares,
@@ -41,7 +39,7 @@ from topmix.results.measures import (
 from topmix.results.view import FOLLOWED_WORDS, Pairs, Reproducibility
 from topmix.selection.measure import ALIKE, Z
 from topmix.selection.result import ConsensusResult
-from topmix.selection.runs import FitData, PlannedFit, SweepProgress, check_topic_model, runs
+from topmix.selection.runs import FitData, PlannedFit, SweepProgress, checked_estimator, runs
 from topmix.selection.views import fitted_of, view_of
 from topmix.steps.inference import Collapsed
 
@@ -57,7 +55,7 @@ def consensus(
     k: int | None = None,
     *,
     fits: int | Iterable[object] = 20,
-    estimator: BaseEstimator | None = None,
+    estimator: Estimator | None = None,
     groups: object = None,
     text: str | Sequence[str] | None = None,
     vectorizer: object = None,
@@ -80,12 +78,11 @@ def consensus(
         Documents, as `LDA.fit` takes them: texts, a matrix, a table, a Corpus, a path. Rows of numbers for mixtures.
     k : int or None
         The number of topics. None takes that of the estimator, and 50 without one.
-    fits : int, or a list of fitted models or arrays (topics, words)
-        How many fits to make, two at least. Or topics that were learned before, by topmix or by another library, over
-        the words of the data: none are fitted then, but the model that starts from them.
+    fits : int or list of fitted models
+        How many fits to make, two at least. Or models that were fitted before, over the words of the data: none are
+        fitted then, but the model that starts from them.
     estimator : topic model or mixture, or None
         What to fit, with its parameters; n_components and random_state are set. None is `LDA` with 30 sampling sweeps.
-        Topic models of scikit-learn work as well; the model of the consensus is then an LDA.
     groups
         The group of each row, as an admixture takes it. Each fit has half of the groups, and `doc_topic` is of groups.
     text, vectorizer, feature_names, layer, metadata
@@ -109,14 +106,7 @@ def consensus(
     refuse_iterator(data)
     if estimator is None:
         estimator = LDA(TOPICS, inference=Collapsed(sweeps=SWEEPS))
-    estimator = estimator() if isinstance(estimator, type) else estimator
-    name = type(estimator).__name__
-    if isinstance(estimator, LabelledLDA | SupervisedLDA):
-        needs = "labels" if isinstance(estimator, LabelledLDA) else "y"
-        raise ValueError(f"a consensus is of models that need documents alone, and {name} needs {needs}")
-    if isinstance(estimator, VectorMixture) or not isinstance(estimator, MixtureEstimator):
-        check_topic_model(estimator)
-    chosen = clone(estimator)
+    chosen = clone(checked_estimator(estimator, TopicEstimator | MixtureEstimator))
     if k is not None:
         chosen.set_params(n_components=count_of_components(k))
     seed = whole_number(random_state, "random_state", least=0)
@@ -168,21 +158,17 @@ class _Topics:
         return shares
 
     def member(self, fit: object) -> Member:
-        """What a fitted model, or topics that a user has, say of all data."""
-        if isinstance(fit, TopicEstimator):
-            view = fit._found().view
-            topics = np.where(view.is_empty()[:, None], 0.0, view.topic_word)
-        else:
-            topics = as_distributions(fit.components_ if isinstance(fit, BaseEstimator) else fit, "fits")
-        V, n_tokens = self.corpus.n_words, float(self.corpus.n_tokens)
-        if topics.shape[1] != V:
+        """What a fitted model says of all data."""
+        if not isinstance(fit, TopicEstimator):
+            raise ValueError(f"fits of a {type(self.estimator).__name__} are topic models, got {type(fit).__name__}")
+        view, V = fit._found().view, self.corpus.n_words
+        if len(view.words) != V:
             raise ValueError(
-                f"a model of fits has {topics.shape[1]} words, the data has {V}: they need the same vocabulary"
+                f"a model of fits has {len(view.words)} words, the data has {V}: they need the same vocabulary"
             )
-        model = fit if isinstance(fit, TopicEstimator) else self._lda(topics * (n_tokens / len(topics)), 0, 0)
-        shares = model.transform(self.corpus, sparse_output=True)
+        shares = fit.transform(self.corpus, sparse_output=True)
         counts = np.bincount(self.corpus.index, self.corpus.value, minlength=V)
-        topics = topics.astype(np.float32)
+        topics = np.where(view.is_empty()[:, None], 0.0, view.topic_word).astype(np.float32)
         rows = centred(topics, counts / max(float(counts.sum()), 1e-300))
         rows[~topics.any(axis=1)] = 0.0
         return Member(rows, topics, sp.csr_array(shares, dtype=np.float32))
@@ -191,19 +177,15 @@ class _Topics:
         """The model that is learned from all data, beginning with these proportions."""
         counts = np.asarray((sp.csr_array(shares.T) @ self.corpus.to_scipy()).toarray(), np.float64)  # [K, V]
         K, e = len(counts), self.estimator
-        began: dict[str, object]
+        began: dict[str, object] = {"init": counts, "max_iter": FOR_PRIORS if self.data.columns else POLISHING}
         if isinstance(e, GibbsLDA):
             sweeps = max(whole_number(e.max_iter, "max_iter") // GIBBS_SHARE, 1)
             began = {"init": self._lda(counts, POLISHING, seed), "max_iter": sweeps}
         elif isinstance(e, CombinatorialLDA):
             start = self._lda(counts, POLISHING, seed)
             began = {"init": GibbsLDA(K, init=start, max_iter=2, random_state=seed, verbose=0).fit(self.corpus)}
-        elif isinstance(e, LDA | HDP):
-            began = {"init": counts, "max_iter": FOR_PRIORS if self.data.columns else POLISHING}
-            if isinstance(e, HDP):
-                began["search"] = None
-        else:
-            e, began = LDA(K), {"init": counts, "max_iter": POLISHING}
+        elif isinstance(e, HDP):
+            began["search"] = None
         began |= {"n_components": K, "random_state": seed, "verbose": 0, "callbacks": None}
         return self._learned(e, began)
 

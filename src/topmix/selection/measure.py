@@ -18,7 +18,7 @@ from topmix.results.coherence import npmi_coherence
 from topmix.results.completion import completion_scores
 from topmix.results.measures import Floats, as_distributions, centred, compare, match_topics, topic_diversity
 from topmix.selection.runs import PlannedFit
-from topmix.selection.views import is_topic_model, view_of
+from topmix.selection.views import view_of
 
 ALIKE = 0.7  # cosine of centred topics from which on they are the same topic
 Z = 1.959963984540054  # of an interval that holds with probability 0.95
@@ -165,7 +165,7 @@ def measured(model: Any, run: PlannedFit, seconds: float, data: HeldOut) -> tupl
             n_scored = np.ones(len(likelihood))
         score = float(likelihood.sum() / n_scored.sum())
     else:
-        topics = words = as_distributions(model.topic_word_ if is_topic_model(model) else model.components_)
+        topics = words = as_distributions(model.topic_word_)
         scores = completion_scores(topics, data.test)
         likelihood, n_scored, score = scores.log_likelihood, scores.n_tokens, scores.mean
     coherence = diversity = np.nan

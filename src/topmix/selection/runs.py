@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import GroupedRows
+from topmix.estimators import SUPERVISED
 from topmix.estimators.admixture import AdmixtureEstimator
 from topmix.estimators.estimator import Estimator
 from topmix.estimators.mixture import MixtureEstimator
-from topmix.estimators.topics import TopicEstimator
 from topmix.estimators.variational import VariationalTopics
 from topmix.estimators.vectors import VectorMixture, check_texts, documents_of, without_words
 from topmix.io.documents import read
@@ -41,7 +41,7 @@ class FitData(NamedTuple):
     @classmethod
     def read(
         cls,
-        estimator: BaseEstimator,
+        estimator: Estimator,
         data: object,
         how: How,
         *,
@@ -65,8 +65,7 @@ class FitData(NamedTuple):
                     check_texts(corpus.n_docs, rows)
                 corpus = documents_of(rows, corpus)
         else:
-            ours = isinstance(estimator, TopicEstimator)
-            corpus, reading = read(data, how, engine=estimator._engine() if ours else None)
+            corpus, reading = read(data, how, engine=estimator._engine())
         source, columns = data if metadata is None else metadata, {}
         if isinstance(estimator, VariationalTopics):
             names = [column for prior in estimator._column_priors() for column in prior.columns]
@@ -81,12 +80,11 @@ class FitData(NamedTuple):
         vectors = self.corpus.vectors
         return len(vectors.rows) if isinstance(vectors, GroupedRows) else self.corpus.n_docs
 
-    def fitted(self, model: BaseEstimator, rows: NDArray[np.intp] | None = None) -> None:
+    def fitted(self, model: Any, rows: NDArray[np.intp] | None = None) -> None:
         """Fits a model to some of the documents, or to all."""
         corpus = self.corpus if rows is None else self.corpus[rows]
         columns = self.columns if rows is None else {name: values[rows] for name, values in self.columns.items()}
-        X = corpus if isinstance(model, Estimator) else corpus.to_scipy()  # of scikit-learn
-        model.fit(X, **({"metadata": columns} if columns else {}))
+        model.fit(corpus, **({"metadata": columns} if columns else {}))
 
 
 class PlannedFit(NamedTuple):
@@ -97,18 +95,15 @@ class PlannedFit(NamedTuple):
     seed: int
     rows: NDArray[np.intp] | None = None  # of the documents; all of them
 
-    def model(self, estimator: BaseEstimator) -> BaseEstimator:
-        """What is to be fitted."""
-        model = clone(estimator)
-        known = model.get_params(deep=False)
-        own = {"n_components": self.n_components, "random_state": self.seed}
-        if known.get("verbose", 0) is None:
-            own["verbose"] = 0  # the progress of all fits is shown
-        return model.set_params(**{name: value for name, value in own.items() if name in known})
+    def model(self, estimator: Estimator) -> Any:
+        """What is to be fitted. It shows no progress of its own, unless it is asked to."""
+        model: Any = clone(estimator)
+        verbose = 0 if model.verbose is None else model.verbose
+        return model.set_params(n_components=self.n_components, random_state=self.seed, verbose=verbose)
 
 
 def runs(
-    estimator: BaseEstimator,
+    estimator: Estimator,
     data: FitData,
     plan: Sequence[PlannedFit],
     score: Callable[[object, PlannedFit, float], tuple[R, str]],
@@ -121,11 +116,9 @@ def runs(
     Fits run side by side on the cores that `n_jobs` allows, or on a device. Ctrl-C is raised here, once those that are
     under way have ended with their pass.
     """
-    engine, threads, at_once = None, 1, 1
-    if isinstance(estimator, Estimator):
-        engine, threads = estimator._engine(), estimator._threads()
-        if side_by_side:
-            at_once = min(engine.most_fits, len(plan), len(plan) if engine.on_device else threads)
+    engine, threads, at_once = estimator._engine(), estimator._threads(), 1
+    if side_by_side:
+        at_once = min(engine.most_fits, len(plan), len(plan) if engine.on_device else threads)
     stop, free = Event(), list(range(at_once))
 
     def one(run: PlannedFit) -> tuple[R, str, float] | None:
@@ -139,7 +132,7 @@ def runs(
             model.set_params(n_jobs=max(threads // at_once, 1), verbose=0, callbacks=ends)
         stream = free.pop()  # one step for the interpreter: no two threads get the same
         try:
-            with nullcontext() if engine is None or not side_by_side else engine.own_stream(stream, at_once):
+            with engine.own_stream(stream, at_once) if side_by_side else nullcontext():
                 began = time.perf_counter()
                 data.fitted(model, run.rows)
                 seconds = time.perf_counter() - began
@@ -180,17 +173,16 @@ class SweepProgress:
         self.bar = bar(self.console, "fits", "left")
         self.task = self.bar.add_task(name.capitalize(), total=self.n_fits, left="")
 
-    def begin(self, model: BaseEstimator, title: str) -> None:
-        """Before a fit. Models of topmix tell the bar of each pass."""
+    def begin(self, model: Any, title: str) -> None:
+        """Before a fit, which tells the bar of each pass."""
         if not self.is_live and self.notebook is None:
             return
         self._show(title)
-        if "callbacks" in model.get_params(deep=False):
 
-            def show(record: Record, view: PassView) -> None:
-                self._show(f"{title}, pass {record.n_pass}")
+        def show(record: Record, view: PassView) -> None:
+            self._show(f"{title}, pass {record.n_pass}")
 
-            model.set_params(callbacks=[*(model.callbacks or ()), show])
+        model.set_params(callbacks=[*(model.callbacks or ()), show])
 
     def ended(self, K: int, title: str, found: str, seconds: float) -> None:
         """After a fit, and what is known of it."""
@@ -222,25 +214,18 @@ class SweepProgress:
             self.bar.stop()
 
 
-def check_topic_model(estimator: Any) -> BaseEstimator:
-    """The estimator, if it is a topic model of counts whose number of topics and seed can be set, or of vectors."""
-    if isinstance(estimator, type):
-        estimator = estimator()
+def checked_estimator(estimator: Any, kinds: Any) -> Any:
+    """An estimator of these kinds, whose number of topics and seed can be set, and which needs no labels."""
+    estimator = estimator() if isinstance(estimator, type) else estimator
     name = type(estimator).__name__
-    parameters = estimator.get_params(deep=False) if isinstance(estimator, BaseEstimator) else {}
-    missing = [p for p in ("n_components", "random_state") if p not in parameters]
-    if missing:
-        raise ValueError(
-            f"estimator must be a topic model with the parameters n_components and random_state, such as LDA(); "
-            f"{name} has no {' and no '.join(missing)}"
-        )
+    if not isinstance(estimator, kinds):
+        raise ValueError(f"estimator must be a topic model such as LDA(), or a mixture of vectors; {name} is none")
+    if name in SUPERVISED:
+        raise ValueError(f"fits are of models that need documents alone, and {name} needs labels or numbers, too")
     is_process = isinstance(estimator, AdmixtureEstimator) and estimator._is_process()
     if is_process and estimator._component("learner").has_memo:
         raise ValueError(
             f"{name} finds the number of clusters by itself under a Dirichlet process: fit it alone, or with "
             "weight_concentration_prior_type='dirichlet_distribution'"
         )
-    is_of_counts = isinstance(estimator, TransformerMixin) and estimator.__sklearn_tags__().input_tags.positive_only
-    if not isinstance(estimator, VectorMixture) and not is_of_counts:
-        raise ValueError(f"estimator must be a topic model of counts, such as LDA() or GibbsLDA(); {name} is none")
     return estimator

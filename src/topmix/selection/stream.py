@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from topmix.base.checks import positive_number, whole_number
+from topmix.base.checks import whole_number
 from topmix.base.paths import path_of
 from topmix.base.threads import use_threads
 from topmix.corpus.corpus import Corpus
@@ -26,7 +26,6 @@ from topmix.corpus.vectorize import Vectorizer
 from topmix.estimators import SUPERVISED
 from topmix.estimators.checkpoints import NOT_COMPARED, described_parameters
 from topmix.estimators.variational import VariationalTopics
-from topmix.io.columns import day_of
 from topmix.io.documents import DEFAULTS, for_every_word, read
 from topmix.io.reading import How
 from topmix.learn.learners import stream_of
@@ -71,9 +70,6 @@ class Stream:
         the texts of the first batch are English.
     remember : int
         Ids and records of so many last batches are kept.
-    half_life_days : float or None
-        What was learned so many days ago is worth half, however many documents came since; `learn` then needs the date
-        of each batch. Instead of `Stochastic(half_life=...)`, which counts documents.
     save_every : int
         Batches between two writings of the folder. After a crash, those since the last one have to be sent again.
 
@@ -98,7 +94,6 @@ class Stream:
         vectorizer: Vectorizer | None = None,
         remember: int = 10_000,
         save_every: int = 1,
-        half_life_days: float | None = None,
     ):
         if not isinstance(estimator, VariationalTopics):
             raise ValueError(f"a stream needs an LDA or an HDP, got {estimator!r:.200}")
@@ -110,11 +105,7 @@ class Stream:
         self.path = None if path is None else path_of(path)
         self.admit, self.max_words = whole_number(admit, "admit"), whole_number(max_words, "max_words")
         self.remember, self.save_every = whole_number(remember, "remember"), whole_number(save_every, "save_every")
-        learner = estimator._learner()
-        self._half_life = stream_of(learner).half_life
-        self.half_life_days = None if half_life_days is None else positive_number(half_life_days, "half_life_days")
-        if self.half_life_days is not None and self._half_life is not None:
-            raise ValueError("Stochastic(half_life=...) counts documents and half_life_days= days: pass one of them")
+        self._half_life = stream_of(estimator._learner()).half_life
         self._folder = None if self.path is None else Folder(self.path)
         found = None if self._folder is None else self._folder.read(estimator.engine)
         self._kept = self._begun() if found is None else self._continued(found)
@@ -139,12 +130,10 @@ class Stream:
         """Whether a batch of this id was learned, as far as ids are remembered."""
         return id in self._ids
 
-    def learn(self, batch: object, id: BatchId | None = None, *, date: object = None) -> BatchRecord | None:
+    def learn(self, batch: object, id: BatchId | None = None) -> BatchRecord | None:
         """Learns from texts, in any form that `fit` reads, or from a Corpus with a vocabulary, and says what they were
-        like. None: a batch of this id was learned before, and nothing is done.
-
-        `date` is the day of the documents, an ISO string or a date, for `half_life_days`. A batch that comes late, with
-        an earlier date than the last one, counts as one of the last day. It succeeds, or the stream stays as it was.
+        like. None: a batch of this id was learned before, and nothing is done. It succeeds, or the stream stays as it
+        was.
         """
         if id is not None and (isinstance(id, bool) or not isinstance(id, str | int)):
             raise ValueError(f"the id of a batch is a string or an integer, got {id!r:.60}")
@@ -152,22 +141,14 @@ class Stream:
             return None
         if self._folder is not None:
             self._folder.claim()
-        day = None if date is None and self.half_life_days is None else day_number(date)
         before, corpus = self._kept, self._counted(batch)
         known = before.model._fitted
-        age, half_life = before.age, self._half_life
-        fade = 1.0 if half_life is None else 0.5 ** (corpus.n_docs / half_life)
-        if self.half_life_days is not None and day is not None:
-            age, fade, half_life = age.after(day, corpus.n_docs, self.half_life_days)
+        fade = 1.0 if self._half_life is None else 0.5 ** (corpus.n_docs / self._half_life)
         words, stay, admitted = before.words.seen(corpus, fade, self.admit, self.max_words)
         if not words.names:
             raise ValueError(f"no word is in {self.admit} documents of the first batch: send more, or reduce admit=")
         model = copy.copy(before.model) if known is None or stay.all() else before.model._with(keep_words(known, stay))
-        learner = model.learner
-        if self.half_life_days is not None:
-            model.learner = replace(stream_of(model._learner()), half_life=half_life)
         now = model.partial_fit(corpus.in_words(words.names).corpus)._found()
-        model.learner = learner
         record = BatchRecord(
             batch=before.n_batches + 1,
             id=id,
@@ -178,12 +159,11 @@ class Stream:
             admitted=admitted,
             retired=int((~stay).sum()),
             words=len(words.names),
-            date=None if day is None else str(np.datetime64(day, "D")),
             **({} if known is None or now.last_sizes is None else changes(known.topics.weights(), now.last_sizes)),
         )
         ids = [*before.ids, id][-self.remember :] if id is not None else before.ids
         records = [*before.records, record][-self.remember :]
-        kept = StreamState(model, record.batch, before.n_documents + corpus.n_docs, words, ids, records, age)
+        kept = StreamState(model, record.batch, before.n_documents + corpus.n_docs, words, ids, records)
         if self._folder is not None and kept.n_batches % self.save_every == 0:
             self._folder.write(kept)
         self._kept, self._ids = kept, dict.fromkeys(ids)
@@ -245,16 +225,6 @@ class Stream:
         if len(set(corpus.vocabulary)) < corpus.n_words:
             raise ValueError("a word is in the vocabulary of the batch twice, and words are known by name")
         return corpus
-
-
-def day_number(date: object) -> int:
-    """Days since 1970 of an ISO string, or a date of Python, pandas or NumPy."""
-    day = day_of(date)
-    if np.isnat(day):
-        raise ValueError(
-            f"a batch of a stream that forgets by days needs its date: learn(batch, date='2024-05-31'), not {date!r}"
-        )
-    return int(day.astype(np.int64))
 
 
 def changes(before: np.ndarray, sizes: np.ndarray) -> dict[str, Any]:

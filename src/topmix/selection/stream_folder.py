@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import math
 from dataclasses import asdict, dataclass, field, fields
-from datetime import date
 from pathlib import Path
 from typing import Any, Self
 
@@ -40,7 +38,6 @@ class BatchRecord:
     admitted: int = 0  # words that are new in the model
     retired: int = 0  # words that left it
     words: int = 0  # that the model has now
-    date: str | None = None  # of its documents, if it was given: the day, in ISO form
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -54,40 +51,7 @@ class BatchRecord:
         numbers = ("batch", "documents", "tokens", "unknown", "score", "drift", "admitted", "retired", "words")
         if not all(isinstance(known[name], int | float) for name in numbers if name in known):
             raise ValueError("a record has something else than numbers")
-        if not (known.get("date") is None or isinstance(known["date"], str)):
-            raise ValueError("a record has a date that is no text")
         return cls(**known)
-
-
-# How much a stream remembers, where it forgets by days: documents fade with their age, however many come on a day.
-#
-#     f = 2^(-days / h),   W' = f W + n,   ρ = n / W'
-#
-# W are the documents that the stream remembers, each worth what is left of it, and n those of a new batch. A step of
-# this size gives all of them their weight. The learner knows a half-life in documents, and one gives the same step:
-# 1 - 2^(-n / half_life) = n / W'.
-
-FIRST_DAY, LAST_DAY = (int(np.datetime64(day, "D").astype(np.int64)) for day in (date.min, date.max))
-LEAST_LEFT = 1e-9  # of what was learned: a half-life is positive
-
-
-@dataclass(frozen=True)
-class Age:
-    """Of what a stream has learned."""
-
-    day: int | None = None  # of the last batch, since 1970
-    remembered: float = 0.0  # W
-
-    def after(self, day: int, n_docs: int, half_life: float) -> tuple[Age, float, float | None]:
-        """Its age with a batch of this day; what is left of the past, f; and the half-life in documents for a step. A
-        batch that is late counts as one of the last day."""
-        newest = day if self.day is None else max(self.day, day)
-        left = 1.0 if self.day is None else 0.5 ** ((newest - self.day) / half_life)
-        remembered = left * self.remembered + n_docs
-        if not self.remembered:
-            return Age(newest, remembered), left, None
-        past = max(1.0 - n_docs / remembered, LEAST_LEFT)
-        return Age(newest, remembered), left, n_docs / -math.log2(past) if past < 1.0 else None
 
 
 # Which words a stream knows: they are admitted when enough documents had them, and the rarest retire.
@@ -171,7 +135,6 @@ class StreamState:
     words: Lexicon = field(default_factory=Lexicon)
     ids: list[BatchId] = field(default_factory=list)  # of the last batches, in order
     records: list[BatchRecord] = field(default_factory=list)
-    age: Age = Age()  # where it forgets by days
 
 
 def model_path(folder: Path, n_batches: int) -> Path:
@@ -251,8 +214,6 @@ class Folder:
             "ids": kept.ids,
             "records": [record.to_dict() for record in kept.records],
             "waiting": list(waiting),
-            "day": kept.age.day,
-            "remembered": kept.age.remembered,
         }
         arrays = {"documents": kept.words.documents, "waiting": np.fromiter(waiting.values(), float, len(waiting))}
         write_file(self.path / STATE, KIND, arrays, about)
@@ -272,11 +233,6 @@ def _kept(folder: Path, file: CheckedReader, engine: str | Engine) -> StreamStat
     ids = file.about.get("ids")
     if not isinstance(ids, list) or not all(isinstance(i, str | int) and not isinstance(i, bool) for i in ids):
         raise ModelFileError("'ids' is not a list of names and numbers")
-    day: Any = file.about.get("day")
-    remembered = file.about.get("remembered", 0.0)
-    is_day = day is None or (type(day) is int and FIRST_DAY <= day <= LAST_DAY)
-    if not is_day or type(remembered) is not float or not 0.0 <= remembered < np.inf:
-        raise ModelFileError("'day' and 'remembered' are not the age of a stream")
     return StreamState(
         model,
         n_batches,
@@ -284,5 +240,4 @@ def _kept(folder: Path, file: CheckedReader, engine: str | Engine) -> StreamStat
         Lexicon(list(map(str, names)), file.array("documents", len(names)), dict(zip(waiting or (), counts.tolist()))),
         ids,
         [BatchRecord.from_dict(record) for record in file.items("records")],
-        Age(day, remembered),
     )

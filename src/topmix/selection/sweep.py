@@ -18,16 +18,17 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from topmix.base.checks import count_of_components, number_from, whole_number
 from topmix.estimators import LDA
-from topmix.estimators.estimator import output_kind
+from topmix.estimators.estimator import Estimator, output_kind
+from topmix.estimators.topics import TopicEstimator
+from topmix.estimators.vectors import VectorMixture
 from topmix.io.reading import How
 from topmix.results.measures import Floats
 from topmix.selection.measure import MeasuredFit, Size, hold_out, measured, with_stability
 from topmix.selection.result import SweepResult
-from topmix.selection.runs import FitData, PlannedFit, SweepProgress, check_topic_model, runs
+from topmix.selection.runs import FitData, PlannedFit, SweepProgress, checked_estimator, runs
 
 UNSTABLE = 0.5  # cosine of matched topics
 
@@ -37,7 +38,7 @@ def sweep(
     n_components: Iterable[int] = (20, 50, 100, 200),
     *,
     seeds: int | Iterable[int] = 3,
-    estimator: BaseEstimator | None = None,
+    estimator: Estimator | None = None,
     groups: object = None,
     texts: object = None,
     held_out: float | None = None,
@@ -65,10 +66,10 @@ def sweep(
     seeds : int or list of int
         How many fits to make of each size, or their random seeds. Stability needs two or more.
     estimator : topic model or None
-        What to fit, with its parameters; n_components and random_state are set. None is `LDA()`. Topic models of
-        scikit-learn work as well, and so do GaussianMixture and VonMisesFisherMixture: their score is the mean log
-        likelihood of a held-out row. So do GaussianAdmixture and VonMisesFisherAdmixture: groups are held out, and the
-        score is the `completion_score` of their rows.
+        What to fit, with its parameters; n_components and random_state are set. None is `LDA()`. GaussianMixture and
+        VonMisesFisherMixture work as well: their score is the mean log likelihood of a held-out row. So do
+        GaussianAdmixture and VonMisesFisherAdmixture: groups are held out, and the score is the `completion_score` of
+        their rows.
     groups
         The group of each row, as the admixture takes it.
     texts
@@ -95,7 +96,7 @@ def sweep(
     4
     """
     sizes, chosen_seeds = _sizes(n_components), _seeds(seeds)
-    estimator = check_topic_model(LDA() if estimator is None else estimator)
+    estimator = checked_estimator(LDA() if estimator is None else estimator, TopicEstimator | VectorMixture)
     if estimator.get_params(deep=False).get("search") is not None:
         name = type(estimator).__name__
         raise ValueError(f"{name} searches the number of topics by itself: fit it alone, or with search=None")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -91,11 +90,6 @@ class ModelView:
     def visited(self, X: Corpus) -> DocumentShares:
         """The topics that documents use."""
         return self.model._solved().document_shares(X, self.model._solver())
-
-
-def is_topic_model(model: object) -> TypeGuard[TopicEstimator]:
-    """A topic model of ours, which takes a Corpus and reads what its `fit` read. Its topics can be named."""
-    return isinstance(model, TopicEstimator)
 
 
 def fitted_of(model: Model) -> FittedTopics | FittedMixture:

@@ -14,12 +14,13 @@ from topmix.apps.command.documents import READ_GROUPS, read_data
 from topmix.apps.command.models import load_model
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import GroupedRows
+from topmix.estimators.topics import TopicEstimator
 from topmix.models.topics import TopicModel
 from topmix.results.coherence import cv_coherence, npmi_coherence, umass_coherence
 from topmix.results.completion import completion_scores
 from topmix.results.measures import duplicate_topics, empty_topics, topic_diversity
 from topmix.selection.result import plain_table
-from topmix.selection.views import Model, fitted_of, is_topic_model, view_of
+from topmix.selection.views import Model, fitted_of, view_of
 
 Scores = dict[str, float | None]
 COHERENCES = {"npmi": npmi_coherence, "umass": umass_coherence, "cv": cv_coherence}
@@ -102,7 +103,7 @@ def evaluate_topics(
     if corpus.n_tokens == 0:
         raise ValueError("no word of the documents is known to the model: pass documents with the words of the model")
     result: Scores = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_topics": view.n_topics}
-    if is_topic_model(model):
+    if isinstance(model, TopicEstimator):
         chosen = corpus
         if corpus.n_docs > max_docs:
             rows = np.random.default_rng(seed).choice(corpus.n_docs, max_docs, replace=False)

@@ -17,11 +17,12 @@ from topmix.apps.command.models import learn, load_model
 from topmix.apps.command.options import Settings
 from topmix.corpus.demo import demo_corpus
 from topmix.estimators import LDA
+from topmix.estimators.topics import TopicEstimator
 from topmix.results.mixture import FittedMixture
 from topmix.results.names import RELEVANCE, relevant_ids
 from topmix.results.view import EMPTY, GOOD, best_first, quality
 from topmix.selection.result import plain_table
-from topmix.selection.views import Model, fitted_of, is_topic_model
+from topmix.selection.views import Model, fitted_of
 from topmix.steps.inference import Collapsed
 
 MOST_COLUMNS = 120  # characters
@@ -124,7 +125,7 @@ def topics(
     topmix topics model --json | jq -r '.topics[0].words[]'
     """
     found = load_model(model, threads)
-    if is_topic_model(found) and fitted_of(found).reading.words is None:
+    if isinstance(found, TopicEstimator) and fitted_of(found).reading.words is None:
         tell("the model was fitted on counts without names, so numbers of columns stand for words")
     about = describe_model(found, n_words=words, relevance=relevance)
     if as_json:
