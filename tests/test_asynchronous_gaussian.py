@@ -18,8 +18,7 @@ from topmix.learn.asynchronous_mixture import AsynchronousMixture, in_blocks
 from topmix.learners import Asynchronous, State, Task
 from topmix.models.gaussian import Gaussian
 from topmix.models.gaussian_start import default_covariance_prior, empty, start, summary
-from topmix.models.mixture import Mixture
-from topmix.models.weights import FiniteDirichlet
+from topmix.models.mixture import FiniteDirichlet, Mixture
 from topmix.steps.rows import MixtureStep
 
 K, N, D = 7, 103, 3

@@ -15,8 +15,7 @@ from topmix.learn.asynchronous_mixture import SparseGaussianClusters, clusters_o
 from topmix.learners import Asynchronous
 from topmix.models.categorical import Categorical
 from topmix.models.gaussian_start import default_covariance_prior, empty, start, summary
-from topmix.models.mixture import Mixture
-from topmix.models.weights import FiniteDirichlet
+from topmix.models.mixture import FiniteDirichlet, Mixture
 
 K, N, V = 7, 103, 23
 SPARSE = SparseRows(sp.csr_array(np.eye(2)))

@@ -9,7 +9,7 @@ from scipy.special import gammaln, logsumexp
 
 from topmix import GaussianMixture
 from topmix.models.frame import SHAPES
-from topmix.models.weights import StickBreaking
+from topmix.models.mixture import StickBreaking
 
 SETTINGS = {"mean_precision_prior": 0.7, "degrees_of_freedom_prior": 3.0, "reg_covar": 0.0}
 

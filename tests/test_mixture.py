@@ -14,9 +14,8 @@ from topmix import LDA, MultinomialMixture
 from topmix.corpus.shard import Shard
 from topmix.data import Corpus, sample_lda
 from topmix.models.categorical import Categorical
-from topmix.models.mixture import Mixture
+from topmix.models.mixture import FiniteDirichlet, Mixture
 from topmix.models.topics import PSEUDO_TOKENS
-from topmix.models.weights import FiniteDirichlet
 from topmix.models.words import WordStats
 
 

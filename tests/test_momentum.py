@@ -5,7 +5,7 @@ import pytest
 
 from topmix import LDA, GaussianMixture, MultinomialMixture, VonMisesFisherMixture
 from topmix.learners import Memoized
-from topmix.models.mixture import KEPT, step_of
+from topmix.models.momentum import KEPT, step_of
 from topmix.models.statistics import MixtureStats
 
 SETTINGS = {"random_state": 0, "n_jobs": 1, "tol": -np.inf}

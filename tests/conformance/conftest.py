@@ -19,10 +19,9 @@ from topmix.data import Corpus, Rows
 from topmix.models import gaussian_start, von_mises_fisher_start
 from topmix.models.categorical import Categorical
 from topmix.models.document_prior import DocumentPrior
-from topmix.models.mixture import Admixture, Mixture
+from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture, StickBreaking
 from topmix.models.topic_words import TopicWords
 from topmix.models.topics import DocumentOptions, TopicModel
-from topmix.models.weights import FiniteDirichlet, StickBreaking
 from topmix.models.words import WordTotal
 from topmix.steps import LocalStep
 from topmix.steps.documents import CVB0Step, SCVB0Step, TopicStep

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+from topmix.models.mixture import StickBreaking
 from topmix.models.stick_prior import StickPrior
-from topmix.models.weights import StickBreaking
 
 from .facts import ADMIXTURES, MIXTURES, ROWS, differ, fact, found, same
 

@@ -32,9 +32,8 @@ from topmix.learn.clusters import ClusterPasses
 from topmix.learn.learners import Learner
 from topmix.learn.problem import FitSettings, Outcome, PassPlan, Problem
 from topmix.models.document_prior import DocumentPrior
-from topmix.models.mixture import Admixture
+from topmix.models.mixture import WEIGHTS, Admixture, FiniteDirichlet, WeightPrior
 from topmix.models.stick_prior import StickPrior, Sticks
-from topmix.models.weights import WEIGHTS, FiniteDirichlet, WeightPrior
 from topmix.results.mixture import FittedMixture
 from topmix.steps import LocalStep, groups as group_steps
 from topmix.steps.groups import GroupStep

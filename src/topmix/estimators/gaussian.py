@@ -22,8 +22,7 @@ from topmix.learn.problem import Given
 from topmix.models.frame import SHAPES
 from topmix.models.gaussian import Gaussian
 from topmix.models.gaussian_start import STARTS, Summary, at, empty
-from topmix.models.mixture import Admixture, Mixture
-from topmix.models.weights import FiniteDirichlet
+from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture
 from topmix.results.mixture import FittedMixture
 from topmix.steps import LocalStep
 from topmix.steps.rows import CandidateStep

@@ -41,9 +41,8 @@ from topmix.learn.history import Record
 from topmix.learn.learners import streamed
 from topmix.learn.problem import FitSettings, Given, Outcome, PassPlan, Problem
 from topmix.models.document_prior import Prior
-from topmix.models.mixture import Admixture, Mixture
+from topmix.models.mixture import WEIGHTS, Admixture, FiniteDirichlet, Mixture, StickBreaking, WeightPrior
 from topmix.models.model import Likelihood, SomeTotal
-from topmix.models.weights import WEIGHTS, FiniteDirichlet, StickBreaking, WeightPrior
 from topmix.results.mixture import ClusterWords, FittedMixture
 from topmix.results.topics import AboutFit
 from topmix.steps import LocalStep

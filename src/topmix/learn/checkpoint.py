@@ -32,8 +32,9 @@ from topmix.learn.learners import Memoized, PassMaker, State
 from topmix.learn.problem import Problem
 from topmix.models.document_prior import DocumentPrior
 from topmix.models.gaussian import Gaussian
-from topmix.models.mixture import Admixture, Mixture, Momentum
-from topmix.models.model import Elsewhere, Likelihood, SomeModel, SomeSums, SomeTotal
+from topmix.models.mixture import Admixture, Mixture
+from topmix.models.model import Likelihood, SomeModel, SomeSums, SomeTotal
+from topmix.models.momentum import Momentum
 from topmix.models.sparse_counts import EntryStats, RowShares, TokenStats
 from topmix.models.statistics import MixtureStats, TopicStats
 from topmix.models.topics import TopicModel
@@ -252,8 +253,7 @@ class ClusterFiles(Files):
 
     def write(self, moment: Moment, out: Writer) -> None:
         model, state = moment.model, moment.state
-        if isinstance(model.likelihood, Elsewhere):
-            model = replace(model, likelihood=model.likelihood.for_file())
+        model = replace(model, likelihood=model.likelihood.for_file())
         model.write(out.at("model"))
         if isinstance(model.likelihood, Gaussian):
             model.likelihood.candidates().write(out.at("model"))
@@ -261,8 +261,7 @@ class ClusterFiles(Files):
             moment.following.prior.write(out.at("next"))
         _around(state.total, None).write(out.at("total"))
         for b, stats in state.memo.items():
-            S = _rows_of(stats).S
-            _around(stats, S.for_file() if isinstance(S, Elsewhere) else S).write(out.at(f"memo.{b}"))
+            _around(stats, _rows_of(stats).S.for_file()).write(out.at(f"memo.{b}"))
         if state.momentum is not None:
             state.momentum.write(out.at("momentum"))
 

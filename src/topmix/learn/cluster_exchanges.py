@@ -26,10 +26,9 @@ from topmix.learn.problem import FitSettings, Given, Interrupted, Outcome, Probl
 from topmix.learn.topic_moves import Pair, names_of
 from topmix.models.frame import SingularCovariance
 from topmix.models.gaussian import Gaussian
-from topmix.models.mixture import Admixture, Mixture
+from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture
 from topmix.models.statistics import MixtureStats
 from topmix.models.von_mises_fisher import VonMisesFisher
-from topmix.models.weights import FiniteDirichlet
 from topmix.steps.groups import AssignGroupsStep, GroupStep
 
 SAMPLE, EACH = 4_000, 200  # rows of a sample, and for each cluster this many

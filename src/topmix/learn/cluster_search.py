@@ -38,10 +38,9 @@ from topmix.learn.fit import Fit, Schedule
 from topmix.learn.learners import PassResult
 from topmix.learn.search import Move, Search, SearchSnapshot
 from topmix.learn.topic_moves import Pair, names_of, of_documents, of_sticks
-from topmix.models.mixture import Admixture, Mixture
+from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture
 from topmix.models.stick_prior import StickPrior
 from topmix.models.stored import Stored, integer
-from topmix.models.weights import FiniteDirichlet
 from topmix.steps.groups import MOST_COMMON, GroupStep, GroupVisit
 
 NEAR = 3  # of each cluster, that a merger with is weighed

@@ -43,9 +43,8 @@ from topmix.models.gaussian_start import (
     summary,
     whole,
 )
-from topmix.models.mixture import Admixture, Mixture
+from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture, StickBreaking, WeightPrior
 from topmix.models.model import Assignment, Likelihood, SomeModel, SomeTotal
-from topmix.models.weights import FiniteDirichlet, StickBreaking, WeightPrior
 from topmix.steps.rows import BY_CANDIDATES, MixtureStep
 
 PASSES, LAST_PASSES = 3, 2  # after each division, and after the last one, which passes over all of the data follow

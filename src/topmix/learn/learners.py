@@ -23,8 +23,8 @@ from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.shard import Batches, Shards, at_random, in_order
 from topmix.engines.engine import Engine, M, Memo, Workers, add_info
-from topmix.models.mixture import Momentum
 from topmix.models.model import Model, SomeModel, SomeTotal, Stats
+from topmix.models.momentum import Momentum
 from topmix.models.statistics import TopicStats
 from topmix.models.topics import TopicModel
 from topmix.steps import Info, LocalStep

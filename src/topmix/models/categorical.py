@@ -17,7 +17,7 @@ from topmix.base.threads import threads
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import Shard, row_sums
 from topmix.models.k_means import far_apart
-from topmix.models.model import Assignment, Pieces
+from topmix.models.model import Assignment, Likelihood, Pieces
 from topmix.models.sparse_counts import RowShares
 from topmix.models.stored import Numbers, Stored
 from topmix.models.words import WordStats, WordTotal
@@ -33,7 +33,7 @@ class CategoricalTables(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Categorical(Stored):
+class Categorical(Stored, Likelihood):
     """q(phi_k) = Dir(eta + S_k). It borrows the total it was made from: copy that before keeping a model."""
 
     rows: ClassVar[str] = "counts"

@@ -23,7 +23,7 @@ from topmix.base.threads import one_thread, threads
 from topmix.corpus.rows import Rows
 from topmix.corpus.vectors import GroupShard, VectorShard
 from topmix.models.frame import SHAPES, Frame, GaussianStats, Shape, everyone, moments
-from topmix.models.model import FEW_SUMS, LEAST_SHARE, Assignment, ClusterSums, Pieces, most_of
+from topmix.models.model import FEW_SUMS, LEAST_SHARE, Assignment, ClusterSums, Likelihood, Pieces, most_of
 from topmix.models.stored import Flag, Ids, Numbers, Stored, choice, integer, number
 
 # Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
@@ -98,7 +98,7 @@ class Posterior:
 
 
 @dataclass(frozen=True)
-class Gaussian(Stored):
+class Gaussian(Stored, Likelihood):
     """q(mu_k, Lambda_k), or a point. Immutable; it borrows the total it was made from. A file of a model has all but
     what clusters are computed with: the number of candidates is a setting of the estimator."""
 

@@ -2,21 +2,131 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
 from topmix.base import dirichlet
-from topmix.base.checks import one_of
+from topmix.base.checks import SMALLEST, one_of
 from topmix.base.fields import CheckedReader, Writer
 from topmix.models.document_prior import DocumentPrior, Prior
-from topmix.models.gaussian import Gaussian
-from topmix.models.model import Allocation, Likelihood, OnDevice, SomeTables
+from topmix.models.model import Likelihood, SomeTables
 from topmix.models.statistics import MixtureStats, TopicStats
 from topmix.models.stick_prior import StickPrior
-from topmix.models.von_mises_fisher import VonMisesFisher
-from topmix.models.weights import WEIGHTS
+from topmix.models.stored import Numbers, Stored, number
+
+# Finite mixture weights: pi ~ Dir(alpha/K, ..., alpha/K).  docs/math.md Eqs. (1.1), (1.8).
+
+
+@dataclass(frozen=True)
+class FiniteDirichlet(Stored):
+    """q(pi) = Dir(gamma), or a point in its place. Immutable: `update` returns the next one."""
+
+    prior: Annotated[float, number(SMALLEST)]  # alpha / K, on each weight
+    gamma: Annotated[np.ndarray, Numbers("K", low=SMALLEST)]
+    objective: str = "vb"
+
+    @classmethod
+    def uniform(cls, prior: float, K: int, objective: str = "vb") -> FiniteDirichlet:
+        prior = dirichlet.NEGLIGIBLE if objective == "ml" else prior
+        return cls(prior, np.full(K, prior + 1.0), objective)
+
+    def log_weights(self) -> np.ndarray:
+        """E[log pi_k], the K-vector that kernels see."""
+        return dirichlet.expected_log(self.gamma, objective=self.objective)
+
+    def weights(self) -> np.ndarray:
+        return self.gamma / self.gamma.sum()
+
+    def counts(self) -> np.ndarray:
+        """[K] rows in each cluster, as q(pi) has them."""
+        return self.gamma - self.prior
+
+    def update(self, N: np.ndarray) -> FiniteDirichlet:
+        """Conjugate update.  Eq. (1.8)."""
+        if self.objective == "ml":  # rounding may leave negative counts, and here no prior makes up for them
+            N = np.maximum(N, 0.0)
+        return replace(self, gamma=self.prior + N)
+
+    def bound(self, N: np.ndarray) -> float:
+        """E[log p(z | pi)] - KL(q(pi) || p(pi)), or the same term at a point.  Eqs. (0.3), (0.5)."""
+        return dirichlet.bound(N, np.full_like(self.gamma, self.prior), self.gamma, self.objective)
+
+
+# Weights of a truncated Dirichlet process, by breaking a stick.  docs/math.md Eqs. (1.11)-(1.13).
+#
+#     v_k ~ Beta(1, alpha),   pi_k = v_k (1 - v_1) ... (1 - v_{k-1}),   k = 1 ... K
+#
+# As in scikit-learn the last piece is broken too, so a little of the stick, (1 - v_1) ... (1 - v_K), is left over.
+
+
+@dataclass(frozen=True)
+class StickBreaking(Stored):
+    """q(v_k) = Beta(sticks_0k, sticks_1k), or points in their place. Immutable."""
+
+    prior: Annotated[float, number(SMALLEST)]  # alpha
+    # pseudo-counts of the rows that stop at cluster k, and of those that continue
+    sticks: Annotated[np.ndarray, Numbers(2, "K", low=SMALLEST)]
+    objective: str = "vb"
+
+    @classmethod
+    def uniform(cls, prior: float, K: int, objective: str = "vb") -> StickBreaking:
+        return cls(prior, np.zeros((2, K)), objective).update(np.ones(K))
+
+    def _prior(self) -> np.ndarray:  # [2, K]
+        return np.broadcast_to(np.array([[1.0], [self.prior]]), self.sticks.shape)
+
+    def log_weights(self) -> np.ndarray:
+        """E[log pi_k] = E[log v_k] + sum of E[log(1 - v_j)], j < k.  Eq. (1.12)."""
+        log_stop, log_go = dirichlet.expected_log(self.sticks, objective=self.objective)
+        return log_stop + np.concatenate([[0.0], np.cumsum(log_go)[:-1]])
+
+    def weights(self) -> np.ndarray:
+        """E[pi], scaled to sum to one, as scikit-learn reports it."""
+        stop, go = self.sticks / self.sticks.sum(axis=0)
+        pi = stop * np.concatenate([[1.0], np.cumprod(go)[:-1]])
+        return pi / pi.sum()
+
+    def counts(self) -> np.ndarray:
+        return self.sticks[0] - 1.0
+
+    def update(self, N: np.ndarray) -> StickBreaking:
+        """Conjugate update.  Eq. (1.11)."""
+        return replace(self, sticks=self._prior() + reached(N))
+
+    def bound(self, N: np.ndarray) -> float:
+        """Eq. (1.13): (0.3) or (0.5) for each stick."""
+        return dirichlet.bound(reached(N), self._prior(), self.sticks, self.objective)
+
+
+def reached(N: np.ndarray) -> np.ndarray:
+    """[2, K]: rows in cluster k, and rows in clusters after it."""
+    return np.stack([N, np.cumsum(N[::-1])[::-1] - N])
+
+
+Allocation: TypeAlias = FiniteDirichlet | StickBreaking
+
+# The priors on weights that a mixture can have, by scikit-learn's names for them.
+WEIGHTS: dict[str, type[Allocation]] = {"dirichlet_distribution": FiniteDirichlet, "dirichlet_process": StickBreaking}
+
+
+@dataclass(frozen=True)
+class WeightPrior:
+    """The prior on the weights of any number of clusters."""
+
+    kind: type[Allocation]
+    value: float | None  # None: one over the number of clusters
+    objective: str
+
+    def of(self, K: int) -> Allocation:
+        return self.kind.uniform(1.0 / K if self.value is None else self.value, K, self.objective)
+
+
+# Mixtures: all rows share the weights.  docs/math.md, section 1.
+
+Piece: TypeAlias = tuple[np.ndarray, MixtureStats]  # [new, K] how much new clusters have of each of these
 
 
 class MixtureTables(NamedTuple):
@@ -65,19 +175,15 @@ class Mixture:
             "allocation": self.allocation.bound(total.N),
         }
 
-    def regrouped(self, parts: np.ndarray, *born: tuple[np.ndarray, MixtureStats]) -> Mixture:
+    def regrouped(self, parts: np.ndarray, *born: Piece) -> Mixture:
         """Other clusters: parts [new, K] is how much they have of each. `born` has the same for clusters that are not
         in this model, with their statistics."""
-        pieces = [(parts, self.as_stats()), *born]
-        N: np.ndarray = sum(share @ np.maximum(stats.N, 0.0) for share, stats in pieces)
+        likelihood, N = _regrouped(self.likelihood, [(parts, self.as_stats()), *born])
         weights = self.allocation.uniform(self.allocation.prior, len(N), self.objective).update(N)
-        likelihood = self.likelihood.regrouped([(share, stats.S) for share, stats in pieces], N)
         return replace(self, allocation=weights, likelihood=likelihood, n_components=len(N))
 
     def on_host(self) -> Mixture:
-        """The same without a device."""
-        likelihood = self.likelihood
-        return replace(self, likelihood=likelihood.on_host()) if isinstance(likelihood, OnDevice) else self
+        return replace(self, likelihood=self.likelihood.on_host())
 
     def weights(self) -> np.ndarray:
         """[K] the expected share of each cluster."""
@@ -97,6 +203,12 @@ class Mixture:
         one_of(objective, likelihood.objectives, "objective")
         weights = WEIGHTS[file.choice("weights", tuple(WEIGHTS))].read(file.at("weights"), K=K, objective=objective)
         return cls(weights, likelihood.read(file.at("clusters"), V=V, D=V, K=K, objective=objective), V, K)
+
+
+def _regrouped(likelihood: Likelihood, pieces: Sequence[Piece]) -> tuple[Likelihood, np.ndarray]:
+    """Clusters that have these parts [new, K] of each of several statistics, and their sizes."""
+    N: np.ndarray = sum(parts @ np.maximum(stats.N, 0.0) for parts, stats in pieces)
+    return likelihood.regrouped([(parts, stats.S) for parts, stats in pieces], N), N
 
 
 # Admixtures: groups of rows mix clusters as documents mix topics.  docs/math.md, section A.
@@ -164,23 +276,19 @@ class Admixture:
             "allocation": prior.bound(total) + constant,  # which topics leave out at a point
         }
 
-    def regrouped(
-        self, M: np.ndarray, D: float, parts: np.ndarray, *born: tuple[np.ndarray, MixtureStats]
-    ) -> Admixture:
+    def regrouped(self, M: np.ndarray, D: float, parts: np.ndarray, *born: Piece) -> Admixture:
         """Other clusters, under sticks that D groups have been seen for. M [K, K'] is what part of a cluster's rows
         goes to which; parts [K', K] is what the new ones have of its statistics, and `born` the same for statistics of
         clusters that are not in this model."""
-        pieces = [(parts, self.as_stats().S), *born]
-        N: np.ndarray = sum(share @ np.maximum(stats.N, 0.0) for share, stats in pieces)
-        likelihood = self.likelihood.regrouped([(share, stats.S) for share, stats in pieces], N)
+        likelihood, N = _regrouped(self.likelihood, [(parts, self.as_stats().S), *born])
         return replace(self, prior=self.prior.rescaled(lambda shares: shares @ M, D), likelihood=likelihood, sizes=N)
 
-    def edited(self, parts: np.ndarray, *born: tuple[np.ndarray, MixtureStats]) -> Admixture:
+    def edited(self, parts: np.ndarray, *born: Piece) -> Admixture:
         """Clusters merged, divided or left out by hand: parts [K', K] is how much the new ones have of each, and `born`
         the same for statistics of clusters that are not in this model. The prior of groups keeps its sum: those that
         are born share, by their rows, what the others leave of it."""
+        likelihood, N = _regrouped(self.likelihood, [(parts, self.as_stats().S), *born])
         new: np.ndarray = sum((share @ stats.N for share, stats in born), np.zeros(len(parts)))
-        N, prior = parts @ np.maximum(self.sizes, 0.0) + new, self.prior
 
         def of(x: np.ndarray) -> np.ndarray:
             found = parts @ x
@@ -188,13 +296,10 @@ class Admixture:
                 found += max(float(x.sum() - found.sum()), 0.0) * new / new.sum()
             return np.asarray(found * (x.sum() / found.sum()))
 
-        pieces = [(parts, self.as_stats().S.S), *((share, stats.S) for share, stats in born)]
-        return replace(self, prior=prior.rescaled(of), likelihood=self.likelihood.regrouped(pieces, N), sizes=N)
+        return replace(self, prior=self.prior.rescaled(of), likelihood=likelihood, sizes=N)
 
     def on_host(self) -> Admixture:
-        """The same without a device."""
-        likelihood = self.likelihood
-        return replace(self, likelihood=likelihood.on_host()) if isinstance(likelihood, OnDevice) else self
+        return replace(self, likelihood=self.likelihood.on_host())
 
     def weights(self) -> np.ndarray:
         """[K] the share of all rows that each cluster has."""
@@ -221,109 +326,3 @@ class Admixture:
             prior = DocumentPrior.read(file.at("prior"), K=K, posterior=posterior)
         clusters = likelihood.read(file.at("clusters"), V=V, D=V, K=K, objective=objective)
         return cls(prior, clusters, file.array("sizes", K), objective, V)
-
-
-# Momentum: a pass starts from the total plus a multiple of what the last pass changed.
-#
-# Moments of Gaussian clusters and sums of directions can be extrapolated so, unless they are on a device. A cluster of
-# rows has a scatter that is positive definite, and moments that are extrapolated too far have not. So each cluster goes
-# as far as asked, or half, or a quarter of it ..., such that it keeps a good part of its rows and of its scatter in
-# every direction. The scatter of directions is N - |sum of rows|.
-
-KEPT = 0.4  # of a cluster's rows, and of its scatter in any direction
-HALVINGS = 5
-
-
-class Momentum:
-    """Of the passes of one fit. Where a pass ends lower than the one before, the next begins without, and those after
-    it go half as far."""
-
-    def __init__(self, reach: float):
-        self.reach = reach  # how many times what the last pass changed is added
-        self._before: MixtureStats | None = None  # the total a pass ago
-        self._height = -np.inf  # the objective a pass ago
-        self._step: MixtureStats | None = None
-
-    @staticmethod
-    def suits(model: object) -> bool:
-        return isinstance(model, Mixture) and isinstance(model.likelihood, Gaussian | VonMisesFisher)
-
-    def begin(self, model: Mixture, total: MixtureStats) -> Mixture:
-        """The model at the beginning of a pass: what the last one has changed is added, as far as clusters bear it."""
-        self._step = None
-        if self._before is not None:
-            change = total.copy()
-            change -= self._before
-            likelihood: Any = model.likelihood  # one that `suits`
-            self._step = step_of(likelihood, total, change, self.reach)
-            model = self.update(model, total, 1.0)
-        self._before = total.copy()
-        return model
-
-    def update(self, model: Mixture, total: MixtureStats, weight: float) -> Mixture:
-        """The update of `total`, with so much of the step as is left of it. Of `total` alone where a cluster does not
-        bear it any more."""
-        if self._step is None:
-            return model.update(total)
-        try:
-            return model.update(total.copy().add(self._step, weight))
-        except ValueError:  # a scatter that is not positive
-            return model.update(total)
-
-    def end(self, model: Mixture, total: MixtureStats) -> None:
-        height, self._height = self._height, sum(model.bound(total).values())
-        if self._height < height:
-            self._before, self.reach = None, 0.5 * self.reach
-
-    def write(self, out: Writer) -> None:
-        out.value("reach", float(self.reach))
-        out.value("height", float(self._height))
-        if self._before is not None:
-            self._before.write(out.at("before"))
-
-    @classmethod
-    def read(cls, file: CheckedReader, likelihood: Likelihood, K: int) -> Momentum:
-        made, before = cls(file.number("reach", 0.0)), file.at("before")
-        made._height = file.number("height")
-        if before.has("N"):
-            made._before = MixtureStats.read(before, S=likelihood.read_sums(before.at("S"), K), K=K)
-        return made
-
-
-def step_of(
-    likelihood: Gaussian | VonMisesFisher, now: MixtureStats, change: MixtureStats, most: float
-) -> MixtureStats:
-    """The change of each cluster, times what it bears of `most`."""
-    K, scatter = len(now.N), likelihood.scatter(now.S, now.N)
-    is_tied = len(scatter) < K
-    factor, floor = np.full(K, float(most)), KEPT * scatter
-    for _ in range(HALVINGS):
-        then = now.copy().add(_times(change, factor))
-        too_far = then.N < KEPT * now.N
-        too_far |= ~_are_positive(likelihood.scatter(then.S, then.N) - floor)  # one for all where they are tied
-        if not too_far.any():
-            break
-        factor[too_far] *= 0.5
-        if is_tied:
-            factor[:] = factor.min()
-    else:
-        factor[np.full(K, is_tied) | too_far] = 0.0
-    return _times(change, factor)
-
-
-def _times(stats: MixtureStats, factor: np.ndarray) -> MixtureStats:
-    """Without the entropy and the number of rows."""
-    return MixtureStats(stats.S.times(factor), factor * stats.N, 0.0, 0.0)
-
-
-def _are_positive(scatter: np.ndarray) -> np.ndarray:
-    """[K], or [1] where covariances are tied."""
-    if scatter.ndim < 3:
-        return np.asarray(scatter.reshape(len(scatter), -1).min(axis=1) >= 0)
-    out = np.ones(len(scatter), bool)
-    for k, M in enumerate(scatter):
-        try:
-            np.linalg.cholesky(M)
-        except np.linalg.LinAlgError:
-            out[k] = False
-    return out

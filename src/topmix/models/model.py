@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -73,6 +73,14 @@ class Assignment(NamedTuple):
     tables: SomeTables = None
 
 
+class ClusterSums(NamedTuple):
+    """What rows give to clusters, without their assignment."""
+
+    S: SomeSums  # the likelihood's own statistic
+    N: np.ndarray  # [K]
+    entropy: float  # summed over rows
+
+
 class Likelihood(Protocol):
     """q(phi). The static half runs where a worker runs and sees tables only; the rest runs where the learner is.
 
@@ -82,10 +90,8 @@ class Likelihood(Protocol):
     rows: ClassVar[str]  # that it takes: "counts" of words, "vectors" or "directions"
     objectives: ClassVar[tuple[str, ...]]  # the usual one first
 
-    @property
-    def objective(self) -> str: ...
-    @property
-    def total(self) -> SomeSums: ...
+    objective: str
+    total: SomeSums
 
     def tables(self, cols: np.ndarray) -> SomeTables: ...
     def update(self, S: SomeSums, N: np.ndarray) -> Self: ...
@@ -94,6 +100,7 @@ class Likelihood(Protocol):
     def zeros(self, n_features: int, K: int) -> SomeSums: ...
     def regrouped(self, pieces: Pieces, N: np.ndarray) -> Self: ...
     def write(self, out: Writer, *, without: str = "") -> None: ...
+    def for_file(self) -> Any: ...
     def read_sums(self, file: CheckedReader, K: int) -> SomeSums:
         """The statistic of a shard, which wrote itself."""
 
@@ -107,57 +114,17 @@ class Likelihood(Protocol):
     @staticmethod
     def summarise(shard: SomeShard, assignment: Assignment, K: int) -> SomeSums: ...
 
-
-class ClusterSums(NamedTuple):
-    """What rows give to clusters, without their assignment."""
-
-    S: SomeSums  # the likelihood's own statistic
-    N: np.ndarray  # [K]
-    entropy: float  # summed over rows
-
-
-@runtime_checkable
-class ReadsOnce(Protocol):
-    """A likelihood that can make its statistics in one visit to the rows: `assign` and `summarise` in one."""
+    # A likelihood that can make its statistics in one visit to the rows has `assign` and `summarise` in one.
 
     @staticmethod
     def reads_once(tables: SomeTables) -> bool:
         """Whether it can with these tables."""
+        return False
 
     @staticmethod
-    def visit(shard: SomeShard, tables: SomeTables, log_weights: np.ndarray, L: int) -> ClusterSums: ...
+    def visit(shard: SomeShard, tables: SomeTables, log_weights: np.ndarray, L: int) -> ClusterSums:
+        raise TypeError("rows are assigned first: see `reads_once`")
 
-
-@runtime_checkable
-class OnDevice(Protocol):
-    """A likelihood whose total is on a device."""
-
-    def on_host(self) -> Likelihood: ...
-
-
-@runtime_checkable
-class Elsewhere(Protocol):
-    """Statistics or a likelihood on a device."""
-
-    def for_file(self) -> SomeSums:
-        """As a file holds it: on the host, and exactly."""
-
-
-# What the weights of a mixture must offer.
-
-
-class Allocation(Protocol):
-    """q(pi). `update` and `bound` receive N, the expected number of rows in each cluster."""
-
-    @property
-    def objective(self) -> str: ...
-    @property
-    def prior(self) -> float: ...
-    @classmethod
-    def uniform(cls, prior: float, K: int, objective: str) -> Self: ...
-    def log_weights(self) -> np.ndarray: ...
-    def weights(self) -> np.ndarray: ...
-    def counts(self) -> np.ndarray: ...
-    def update(self, N: np.ndarray) -> Self: ...
-    def bound(self, N: np.ndarray) -> float: ...
-    def write(self, out: Writer, *, without: str = "") -> None: ...
+    def on_host(self) -> Likelihood:
+        """Itself: a likelihood on a device has a copy to give."""
+        return self

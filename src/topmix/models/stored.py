@@ -158,6 +158,10 @@ class Stored:
             raise ModelFileError(f"{file.prefix.rstrip('.')}: {error}") from error
         return made
 
+    def for_file(self) -> Stored:
+        """What is written: itself, or on the host and exactly what is on a device."""
+        return self
+
     def check_fields(self) -> None:
         """Raises ValueError where fields that are sound one by one do not go together."""
 

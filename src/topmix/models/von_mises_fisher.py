@@ -21,7 +21,7 @@ from topmix.base.fields import CheckedReader
 from topmix.base.threads import one_thread, threads
 from topmix.corpus.rows import Rows
 from topmix.corpus.vectors import GroupShard, VectorShard
-from topmix.models.model import FEW_SUMS, LEAST_SHARE, Assignment, ClusterSums, Pieces, most_of
+from topmix.models.model import FEW_SUMS, LEAST_SHARE, Assignment, ClusterSums, Likelihood, Pieces, most_of
 from topmix.models.statistics import Additive
 from topmix.models.stored import Numbers, Stored, choice, number
 
@@ -59,7 +59,7 @@ class Parameters(NamedTuple):
 
 
 @dataclass(frozen=True)
-class VonMisesFisher(Stored):
+class VonMisesFisher(Stored, Likelihood):
     """K clusters of directions. Immutable; it borrows the total it was made from."""
 
     rows: ClassVar[str] = "directions"

@@ -11,7 +11,7 @@ import numpy as np
 
 from topmix.corpus.shard import DataShard, SomeShard
 from topmix.models.mixture import MixtureTables
-from topmix.models.model import Assignment, ClusterSums, Likelihood, ReadsOnce
+from topmix.models.model import Assignment, ClusterSums, Likelihood
 from topmix.models.statistics import MixtureStats
 from topmix.models.stored import Ids, Stored, integer
 from topmix.models.von_mises_fisher import VonMisesFisher
@@ -57,12 +57,11 @@ class MixtureStep:
 
     def __call__(self, shard: DataShard, tables: MixtureTables, memory: Memory, scratch: object) -> StepResult:
         D, likelihood = len(shard.cols), self.likelihood
-        once: object = likelihood
         args = (tables.likelihood, tables.log_weights, self.n_active)
         parts: Iterator[MixtureStats]
-        if isinstance(once, ReadsOnce) and once.reads_once(tables.likelihood):
+        if likelihood.reads_once(tables.likelihood):
             pieces = shard.pieces(max(1, MOST_NUMBERS // max(D, 1)))
-            parts = (_stats(once.visit(piece, *args), piece) for piece in pieces)
+            parts = (_stats(likelihood.visit(piece, *args), piece) for piece in pieces)
         else:
             pieces = shard.pieces(rows_at_a_time(len(tables.log_weights), self.n_active, D))
             parts = (self.summary(piece, likelihood.assign(piece, *args), tables) for piece in pieces)
