@@ -87,14 +87,12 @@ def _tokenizer(data: bytes, folder: Path) -> None:
     assert corpus.shape[0] == len(texts)
 
 
-COUNTS = ("topmix", "uci", "ldac", "svmlight", "mtx", "npz")
+COUNTS = ("topmix", "uci", "mtx", "npz")
 TARGETS: dict[str, Callable[[bytes, Path], None]] = {
     "model": _model,
     "tokenizer": _tokenizer,
     "topmix": _corpus("a.topmix", "topmix"),
     "uci": _corpus("docword.a.txt", "uci"),
-    "ldac": _corpus("a.ldac", "ldac"),
-    "svmlight": _corpus("a.svmlight", "svmlight"),
     "mtx": _corpus("a.mtx", "mtx"),
     "npz": _corpus("a.npz", "npz"),
     "parquet": _corpus("a.parquet", "parquet"),

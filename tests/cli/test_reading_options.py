@@ -101,17 +101,10 @@ def test_format_says_how_a_file_is_read(lines, tmp_path):
     assert "unknown format 'xls'" in " ".join(done.stderr.split())
 
 
-def test_first_id_and_n_words_say_what_ids_mean(tmp_path):
-    (tmp_path / "x.ldac").write_text("2 1:3 2:1\n")
-    for first_id, row in ((0, [0, 3, 1, 0]), (1, [3, 1, 0, 0])):
-        run("convert", tmp_path / "x.ldac", tmp_path / "x.topmix", "--first-id", first_id, "--n-words", "4")
-        assert Corpus.open(tmp_path / "x.topmix").to_scipy().toarray().tolist() == [row]
-
-
 def test_vocabulary_names_the_words(tmp_path):
-    (tmp_path / "x.ldac").write_text("1 1:3\n")
+    (tmp_path / "docword.x.txt").write_text("1\n2\n1\n1 1 3\n")
     (tmp_path / "words.list").write_text("fox\nowl\n")
-    run("convert", tmp_path / "x.ldac", tmp_path / "x.topmix", "--vocabulary", tmp_path / "words.list")
+    run("convert", tmp_path / "docword.x.txt", tmp_path / "x.topmix", "--vocabulary", tmp_path / "words.list")
     assert list(Corpus.open(tmp_path / "x.topmix").vocabulary) == ["fox", "owl"]
 
 

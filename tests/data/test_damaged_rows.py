@@ -122,7 +122,7 @@ def test_every_use_is_refused(tmp_path, use, name):
         USES[use](Corpus.open(path, verify=False))
 
 
-@pytest.mark.parametrize("suffix", ["copy.topmix", "copy.mtx", "copy.npz", "copy.svmlight"])
+@pytest.mark.parametrize("suffix", ["copy.topmix", "copy.mtx", "copy.npz"])
 def test_damage_is_not_written_on(tmp_path, suffix):
     corpus = Corpus.open(bad_file(tmp_path), verify=False)
     with pytest.raises(CorpusError, match="row 17, column -1"):

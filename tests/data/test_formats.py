@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import gzip
-from contextlib import suppress
 
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings, strategies as st
-from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from topmix.data import Corpus, CorpusError, read_corpus, write_corpus
 from topmix.io.readers import FORMATS
 
-FILES = ["docword.x.txt", "docword.x.txt.gz", "x.ldac", "x.dat.gz", "x.svmlight", "x.svm.gz", "x.mtx", "x.mtx.gz",
-         "x.npz", "x.parquet", "x.topmix"]  # fmt: skip
+FILES = ["docword.x.txt", "docword.x.txt.gz", "x.mtx", "x.mtx.gz", "x.npz", "x.parquet", "x.topmix"]  # fmt: skip
 CASES = {
     "empty": Corpus([0], [], [], 7, list("abcdefg")),
     "empty documents": Corpus([0, 0, 0], [], [], 7, list("abcdefg")),
@@ -34,16 +31,15 @@ def test_what_is_written_reads_back(small, medium, tmp_path, name):
         folder = tmp_path / str(i)
         folder.mkdir()
         write_corpus(c, folder / name)
-        if c.n_docs or name not in ("x.dat.gz",):  # an empty .dat says nothing of what it is
-            assert same(read_corpus(folder / name), c)
-            on_disk = read_corpus(folder / name, out=folder / "out.topmix")
-            assert on_disk.path == folder / "out.topmix"
-            assert same(on_disk, c)
-            on_disk.verify()
+        assert same(read_corpus(folder / name), c)
+        on_disk = read_corpus(folder / name, out=folder / "out.topmix")
+        assert on_disk.path == folder / "out.topmix"
+        assert same(on_disk, c)
+        on_disk.verify()
         assert not [f for f in folder.iterdir() if f.name.endswith("-tmp")]
 
 
-@pytest.mark.parametrize("name", ["x.svmlight", "x.mtx", "x.npz", "x.parquet", "x.topmix"])
+@pytest.mark.parametrize("name", ["x.mtx", "x.npz", "x.parquet", "x.topmix"])
 def test_fractions_read_back_to_the_bit(tmp_path, name):
     rng = np.random.default_rng(0)
     value = np.abs(rng.normal(size=2000) * 10.0 ** rng.integers(-30, 30, 2000)).astype(np.float32)
@@ -83,20 +79,16 @@ def corpora(draw, count):
     vocabulary = draw(st.lists(word, max_size=8))
     ids = st.integers(0, max(len(vocabulary) - 1, 0))
     rows = draw(st.lists(st.dictionaries(ids, count, max_size=len(vocabulary)), max_size=6))
-    label = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(-1e9, 1e9).filter(lambda x: x != int(x))
-    names = draw(st.lists(label.map(str), min_size=len(rows), max_size=len(rows)))
     with_words = draw(st.booleans())
-    return Corpus.from_rows(rows, vocabulary if with_words else None, names, n_words=len(vocabulary))
+    return Corpus.from_rows(rows, vocabulary if with_words else None, n_words=len(vocabulary))
 
 
-def read_back(c, folder, name, **options):
+def read_back(c, folder, name):
     """The corpus after one round through a file and one through a file and a mapped corpus; both must be the same."""
     write_corpus(c, folder / name)
-    if c.vocabulary is None:
-        options["n_words"] = c.n_words
     try:
-        back = read_corpus(folder / name, **options)
-        assert back.equals(read_corpus(folder / name, out=folder / "out.topmix", **options))
+        back = read_corpus(folder / name)
+        assert back.equals(read_corpus(folder / name, out=folder / "out.topmix"))
     finally:
         for file in folder.iterdir():
             file.unlink()
@@ -106,64 +98,29 @@ def read_back(c, folder, name, **options):
 per_example = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # read_back empties the folder
 
 
-@given(c=corpora(whole), name=st.sampled_from(["x.ldac", "x.ldac.gz"]))
+@given(c=corpora(whole), name=st.sampled_from(["docword.x.txt", "docword.x.txt.gz"]))
 @per_example
-def test_ldac_reads_back_every_array_and_word(c, name, tmp_path):
-    back = read_back(c, tmp_path, name)
-    assert back.names is None  # LDA-C has no names
-    assert back.equals(Corpus.trusted(c.indptr, c.index, c.value, c.n_words, c.vocabulary))
+def test_uci_reads_back_every_array_and_word(c, name, tmp_path):
+    assert read_back(c, tmp_path, name).equals(c)
 
 
-@given(c=corpora(whole | fraction), name=st.sampled_from(["x.svmlight", "x.libsvm.gz"]))
+@given(c=corpora(whole | fraction), name=st.sampled_from(["x.mtx", "x.mtx.gz"]))
 @per_example
-def test_svmlight_reads_back_every_array_word_and_label(c, name, tmp_path):
-    back = read_back(c, tmp_path, name)
-    if c.n_docs == 0:
-        assert back.names is None or list(back.names) == []
-        back = Corpus.trusted(back.indptr, back.index, back.value, back.n_words, back.vocabulary, c.names)
-    assert back.equals(c)
-
-
-@pytest.mark.parametrize("first_id", [0, 1])
-def test_first_id_is_the_smallest_word_id(tmp_path, first_id):
-    (tmp_path / "x.ldac").write_text("2 1:3 2:1\n0\n")
-    (tmp_path / "x.svm").write_text("0 1:3 2:1\n0\n")
-    for name in ("x.ldac", "x.svm"):
-        c = read_corpus(tmp_path / name, first_id=first_id, n_words=4)
-        assert c.to_scipy().toarray().tolist() == np.roll([[0, 3, 1, 0], [0, 0, 0, 0]], -first_id, axis=1).tolist()
-        with pytest.raises(ValueError, match="first_id=2: pass 0 or 1"):
-            read_corpus(tmp_path / name, first_id=2)
-    (tmp_path / "x.ldac").write_text("1 0:3\n")
-    with suppress(CorpusError) if first_id == 0 else pytest.raises(CorpusError, match=r"line 1.*from 1"):
-        read_corpus(tmp_path / "x.ldac", first_id=first_id)
-
-
-def test_scikit_learn_reads_our_svmlight(medium, tmp_path):
-    write_corpus(medium, tmp_path / "x.svmlight")
-    X, y = load_svmlight_file(str(tmp_path / "x.svmlight"), n_features=97, zero_based=False)
-    assert (medium.to_scipy() != X).nnz == 0
-    assert not y.any()  # without names all labels are 0
-
-
-@pytest.mark.parametrize("label", ["", "cat", "nan", "inf", "1e400", "٣", "1,2", "0x1", "1 2", "1\n"])
-def test_svmlight_refuses_names_that_do_not_read_back(tmp_path, label):
-    with pytest.raises(CorpusError, match=r"document 1 has the name .* needs a finite number"):
-        write_corpus(Corpus([0, 0, 0], [], [], 1, ["a"], ["7", label]), tmp_path / "x.svmlight")
-    assert list(tmp_path.iterdir()) == []
+def test_matrix_market_reads_back_every_array_and_word(c, name, tmp_path):
+    assert read_back(c, tmp_path, name).equals(c)
 
 
 @pytest.mark.parametrize("vocabulary", [["a", "b\n"], ["a", "\rb"], ["a", "\ud800"]])
-@pytest.mark.parametrize("name", ["docword.x.txt", "x.ldac", "x.svmlight", "x.mtx", "x.npz"])
+@pytest.mark.parametrize("name", ["docword.x.txt", "x.mtx", "x.npz"])
 def test_words_that_a_vocabulary_file_cannot_hold_are_refused(tmp_path, name, vocabulary):
     with pytest.raises(CorpusError, match="word 1 "):
         write_corpus(Corpus([0], [], [], 2, vocabulary), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["docword.x.txt", "x.ldac"])
-def test_integer_formats_refuse_fractions(tmp_path, name):
+def test_uci_refuses_fractions(tmp_path):
     with pytest.raises(CorpusError, match="integers below"):
-        write_corpus(Corpus([0, 1], [0], [0.5], 1), tmp_path / name)
+        write_corpus(Corpus([0, 1], [0], [0.5], 1), tmp_path / "docword.x.txt")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -181,7 +138,7 @@ def test_entries_in_any_order(medium, tmp_path):
 
 def test_blocks_may_cut_anywhere(small, medium, tmp_path, monkeypatch):
     """Blocks of a few bytes: every line is cut somewhere, and some are longer than a block."""
-    for name in ("docword.x.txt", "docword.x.txt.gz", "x.ldac", "x.svmlight", "x.mtx"):
+    for name in ("docword.x.txt", "docword.x.txt.gz", "x.mtx"):
         write_corpus(small, tmp_path / name)
     for size in (1, 2, 5, 13, 64):
         monkeypatch.setattr("topmix.io.textfile.TextFile.__init__.__defaults__", (size,))
@@ -200,19 +157,6 @@ def test_matrix_market_of_others(tmp_path):
         path.write_text(f"%%MatrixMarket matrix {banner}\n1 1 1\n1 1 1\n")
         with pytest.raises(CorpusError, match=r"x\.mtx: (expected a general|not a Matrix)"):
             read_corpus(path)
-
-
-@pytest.mark.parametrize("zero_based", [False, True])
-def test_svmlight_of_scikit_learn(medium, tmp_path, zero_based):
-    X = medium.to_scipy()
-    y = np.arange(1003) % 3 - 1.5
-    dump_svmlight_file(
-        X, y, str(tmp_path / "x.svmlight"), zero_based=zero_based, comment="hi", query_id=np.arange(1003)
-    )
-    for first_id in (None, int(not zero_based)):
-        c = read_corpus(tmp_path / "x.svmlight", first_id=first_id, n_words=97)
-        assert (c.to_scipy() != X).nnz == 0
-        np.testing.assert_array_equal(np.array(c.names, float), y)
 
 
 def test_npz_of_scipy_in_any_layout(medium, tmp_path):
@@ -238,8 +182,7 @@ def test_parquet_of_others(tmp_path):
     pq.write_table(pa.table({"words": [["b", "a", "b"], []], "counts": [[1.0, 2.0, 1.0], []]}), path)
     assert read_corpus(path).to_scipy().toarray().tolist() == [[2, 2], [0, 0]]
     pq.write_table(pa.table({"doc": [1, 2, 1], "word": [0, 0, 0], "count": [1, 1, 1]}), path)
-    with pytest.raises(CorpusError, match=r"x\.parquet: the entries of document 1 are not consecutive"):
-        read_corpus(path)
+    assert read_corpus(path).to_scipy().toarray().tolist() == [[2], [1]]  # in any order
     pq.write_table(pa.table({"a": [1]}), path)
     with pytest.raises(CorpusError, match="expected words and counts"):
         read_corpus(path)
@@ -255,7 +198,11 @@ def test_parquet_of_others(tmp_path):
         ("docword.x.txt", "2\n3\n2\n1 1 1\n2 4 1\n", "line 5: expected a word id from 1 to 3, found '4'"),
         ("docword.x.txt", "2\n3\n2\n1 1 1\n0 3 1\n", "line 5: expected a document id from 1 to 2, found '0'"),
         ("docword.x.txt", "2\n3\n2\n1 1 1\n3 3 1\n", "line 5: expected a document id from 1 to 2, found '3'"),
-        ("docword.x.txt", "2\n3\n2\n1 1 0\n2 3 1\n", "line 4: expected a count of at least 1, found '0'"),
+        (
+            "docword.x.txt",
+            "2\n3\n2\n1 1 0\n2 3 1\n",
+            "line 4: expected a count from 1 to 9223372036854775806, found '0'",
+        ),
         ("docword.x.txt", "2\n3\n2\n1 1 -1\n2 3 1\n", "line 4: expected a whole number, found '-1'"),
         ("docword.x.txt", "2\n3\n2\n1 1 1.5\n2 3 1\n", r"line 4: expected a whole number, found '\.5'"),
         ("docword.x.txt", "2\n3\n2\n1 1 1 7\n2 3 1\n", "line 4: expected a line 'doc word count'"),
@@ -268,19 +215,6 @@ def test_parquet_of_others(tmp_path):
         ("docword.x.txt", "2\nx\n", "line 2: expected the number of words, found 'x'"),
         ("docword.x.txt", "2\n3\n9\n", "line 3: the header says 9 entries, more than 2 × 3"),
         ("docword.x.txt", "99999999999\n3\n9\n", "line 3: the header says 99999999999 documents"),
-        ("x.ldac", "2 0:1 3:2\n1 0:1 1:1\n", "line 2: expected as many pairs as the line says, found '1'"),
-        (
-            "x.ldac",
-            "2 0:1 3:2\n2 0:1\n",
-            "line 2: expected as many pairs as the line says, found '2'",
-        ),
-        ("x.ldac", "1 0:1\n1 0;1\n", "line 2: expected a whole number, found ';1'"),
-        ("x.ldac", "1 0:1\nx\n", "line 2: expected a whole number, found 'x'"),
-        ("x.ldac", "1 0:1\n1 0: \n", "line 2: expected a number of pairs, and pairs word:count"),
-        ("x.svmlight", "1 1:1\n2 1:nan\n", "row 1, column 0: the count is NaN"),
-        ("x.svmlight", "1 1:1\n2 1:1e99\n", "row 1, column 0: the count is infinite"),
-        ("x.svmlight", "1 1:1\n2 1:-1\n", "row 1, column 0: the count is negative"),
-        ("x.svmlight", "1 1:1\n1,2 1:1\n", "could not convert string to float: b'1,2'"),
         ("x.mtx", "%%MatrixMarket matrix coordinate real general\n2 2\n", "not a Matrix Market file: Invalid integer"),
         (
             "x.mtx",
@@ -317,14 +251,11 @@ def test_vocabularies(small, tmp_path):
         read_corpus(tmp_path / "docword.x.txt")
     with pytest.raises(CorpusError, match="the given vocabulary has 1"):
         read_corpus(tmp_path / "docword.x.txt", vocabulary=["a"])
-    (tmp_path / "y.ldac").write_text("1 5:1\n")
-    with pytest.raises(CorpusError, match="line 1: expected a word id from 0 to 1, found '5'"):
-        read_corpus(tmp_path / "y.ldac", vocabulary=["a", "b"])
     with pytest.raises(CorpusError, match="line break"):
         write_corpus(Corpus([0], [], [], 1, ["a\nb"]), tmp_path / "z.mtx")
 
 
-@pytest.mark.parametrize("name", ["docword.x.txt", "x.mtx", "x.ldac", "x.svmlight", "x.npz"])
+@pytest.mark.parametrize("name", ["docword.x.txt", "x.mtx", "x.npz"])
 def test_a_corpus_without_words_does_not_get_those_of_the_one_before(small, tmp_path, name):
     path = tmp_path / name
     write_corpus(small, path)
@@ -339,7 +270,7 @@ def test_formats_are_recognised_by_content(medium, tmp_path):
             continue
         path = tmp_path / f"{name}.data"
         f.write(medium, path)
-        back = read_corpus(path, n_words=None if name == "topmix" else 97)
+        back = read_corpus(path)
         assert (back.to_scipy() != medium.to_scipy()).nnz == 0, name
     (tmp_path / "a.bin").write_bytes(b"what is this")
     with pytest.raises(CorpusError, match=r"a\.bin: byte 0: neither the name nor"):

@@ -22,7 +22,6 @@ BOMBS = {
     "a.mtx": HEADER + "2000000000 5 0\n",
     "b.mtx": HEADER + "2000000000 5 9999999999\n1 1 1\n1999999999 1 1\n",
     "c.mtx": HEADER + "2000000000 5 20000000\n1999999999 1 1\n1 1 1\n",  # not in order
-    "a.svmlight": "1 2000000000:1\n",
 }
 
 
@@ -33,11 +32,8 @@ def test_memory_grows_with_what_is_read(tmp_path, name, out):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     tracemalloc.start()
     try:
-        if name.endswith(".svmlight"):  # a valid file
-            assert read_corpus(tmp_path / name, out=tmp_path / "o.topmix" if out else None).n_words == 2_000_000_000
-        else:
-            with pytest.raises(CorpusError, match=name):
-                read_corpus(tmp_path / name, out=tmp_path / "o.topmix" if out else None)
+        with pytest.raises(CorpusError, match=name):
+            read_corpus(tmp_path / name, out=tmp_path / "o.topmix" if out else None)
         assert tracemalloc.get_traced_memory()[1] < 100_000_000
     finally:
         tracemalloc.stop()
@@ -48,15 +44,6 @@ def test_memory_grows_with_what_is_read(tmp_path, name, out):
 def test_many_empty_documents_are_no_bomb(tmp_path):
     (tmp_path / "docword.a.txt").write_text("200000\n5\n2\n1 1 1\n150000 2 1\n")
     assert read_corpus(tmp_path / "docword.a.txt").shape == (200_000, 5)
-
-
-@pytest.mark.parametrize("first", [(1, 4), (0, 3)])
-@pytest.mark.parametrize("out", [None, "o.topmix"])
-def test_ids_of_svmlight_start_at_one_unless_zero_occurs(tmp_path, first, out):
-    (tmp_path / "a.svmlight").write_text(f"1 {first[0]}:2 {first[1]}:1\n-1 2:5\n")
-    c = read_corpus(tmp_path / "a.svmlight", out=out and tmp_path / out)
-    assert c.index.tolist() == [0, 3, 1 + (first[0] == 0)]
-    assert c.n_words == 4
 
 
 def test_npz_headers_that_claim_more_than_there_is(tmp_path):

@@ -22,6 +22,7 @@ from topmix.data import (
     write_corpus,
 )
 
+ONE_ENTRY = "%%MatrixMarket matrix coordinate real general\n1 {} 1\n1 2 2\n"
 TEXTS = ["red fox", "blue fox fox", "", "green owl"]
 
 
@@ -32,7 +33,7 @@ def same(a: Corpus, b: Corpus) -> bool:
 # read_corpus and write_corpus
 
 
-@pytest.mark.parametrize("form", ["topmix", "parquet", "npz", "mtx", "uci", "ldac", "svmlight"])
+@pytest.mark.parametrize("form", ["topmix", "parquet", "npz", "mtx", "uci"])
 def test_format_overrides_the_name(small, tmp_path, form):
     write_corpus(small, tmp_path / "data.csv", format=form)
     more = {} if form in ("topmix", "parquet") else {"vocabulary": list(small.vocabulary)}
@@ -47,45 +48,27 @@ def test_write_corpus_refuses_an_unknown_format(small, tmp_path):
 
 @pytest.mark.parametrize("name", ["x.vocab.txt", "x.vocab", "x.tokens", "vocab.txt", "vocab.x.txt"])
 def test_a_vocabulary_is_found_in_the_same_folder(tmp_path, name):
-    (tmp_path / "x.ldac").write_text("1 1:2\n")
+    (tmp_path / "x.mtx").write_text(ONE_ENTRY.format(3))
     (tmp_path / name).write_text("a\nb\nc\n")
     (tmp_path / "y.vocab.txt").write_text("d\ne\nf\n")  # belongs to another file
-    c = read_corpus(tmp_path / "x.ldac")
+    c = read_corpus(tmp_path / "x.mtx")
     assert (c.shape, c.vocabulary) == ((1, 3), ("a", "b", "c"))
 
 
 def test_a_vocabulary_may_be_a_path_or_a_list_or_false(tmp_path):
-    (tmp_path / "x.ldac").write_text("1 1:2\n")
-    (tmp_path / "x.vocab.txt").write_text("a\nb\n")
+    (tmp_path / "x.mtx").write_text(ONE_ENTRY.format(3))
+    (tmp_path / "x.vocab.txt").write_text("a\nb\nf\n")
     other = tmp_path / "other words.txt"
     other.write_text("c\nd\ne\n")
-    for given, found in ((other, "cde"), (str(other), "cde"), (["p", "q"], "pq"), (None, "ab")):
-        assert "".join(read_corpus(tmp_path / "x.ldac", vocabulary=given).vocabulary) == found
-    assert read_corpus(tmp_path / "x.ldac", vocabulary=False).vocabulary is None
+    for given, found in ((other, "cde"), (str(other), "cde"), (["p", "q", "r"], "pqr"), (None, "abf")):
+        assert "".join(read_corpus(tmp_path / "x.mtx", vocabulary=given).vocabulary) == found
+    assert read_corpus(tmp_path / "x.mtx", vocabulary=False).vocabulary is None
 
 
-def test_n_words_sets_the_width_or_must_agree(small, tmp_path):
-    (tmp_path / "x.ldac").write_text("1 1:2\n")
-    assert read_corpus(tmp_path / "x.ldac").n_words == 2
-    assert read_corpus(tmp_path / "x.ldac", n_words=9).n_words == 9
-    with pytest.raises(CorpusError, match=r"x\.ldac: line 1: .*from 0 to 0"):
-        read_corpus(tmp_path / "x.ldac", n_words=1)
-    for name in ("docword.y.txt", "y.mtx", "y.npz"):
-        write_corpus(small, tmp_path / name)
-        assert read_corpus(tmp_path / name, n_words=7).n_words == 7
-        with pytest.raises(CorpusError, match="7 words, but n_words is 8"):
-            read_corpus(tmp_path / name, n_words=8)
-
-
-def test_options_of_counts_are_refused_for_text_and_for_saved_corpora(small, tmp_path):
-    (tmp_path / "x.jsonl").write_text('{"text": "a fox"}\n')
-    for option in ({"n_words": 3}, {"first_id": 1}):
-        with pytest.raises(ValueError, match=r"n_words and first_id .* x\.jsonl is read as text|is read as text"):
-            read_corpus(tmp_path / "x.jsonl", **option)
+def test_a_vocabulary_is_refused_for_saved_corpora(small, tmp_path):
     small.save(tmp_path / "x.topmix")
-    for option in ({"n_words": 7}, {"first_id": 1}, {"vocabulary": list("abcdefg")}):
-        with pytest.raises(CorpusError, match="leave out vocabulary, n_words and first_id"):
-            read_corpus(tmp_path / "x.topmix", **option)
+    with pytest.raises(CorpusError, match="leave out vocabulary"):
+        read_corpus(tmp_path / "x.topmix", vocabulary=list("abcdefg"))
 
 
 def test_a_fixed_vocabulary_reaches_texts(tmp_path):

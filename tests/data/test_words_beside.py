@@ -8,7 +8,7 @@ from topmix.data import Corpus, read_corpus, write_corpus
 
 A = Corpus.from_rows([{0: 1, 2: 3}, {1: 2}], ["apple", "pear", "plum"])
 B = Corpus.from_rows([{0: 4, 1: 3}, {2: 2}], ["keel", "mast", "sail"])
-NAMES = ["y.mtx", "y.ldac", "y.npz", "y.svmlight", "y.mtx.gz", "docword.y.txt"]
+NAMES = ["y.mtx", "y.npz", "y.mtx.gz", "docword.y.txt"]
 
 
 def words(path):
@@ -29,18 +29,17 @@ def test_corpora_of_one_name_keep_their_own_words(tmp_path, first, second):
 
 def test_words_of_a_name_are_for_every_file_of_that_name_without_its_own(tmp_path):
     (tmp_path / "y.vocab.txt").write_text("a\nb\nc\n")
-    (tmp_path / "y.ldac").write_text("1 1:2\n")
-    (tmp_path / "y.mtx").write_text("%%MatrixMarket matrix coordinate real general\n1 3 1\n1 1 1\n")
-    for name in ("y.ldac", "y.mtx"):
+    for name in ("y.mtx", "y.mm"):
+        (tmp_path / name).write_text("%%MatrixMarket matrix coordinate real general\n1 3 1\n1 1 1\n")
         assert words(tmp_path / name) == ["a", "b", "c"]
         assert read_corpus(tmp_path / name, vocabulary=False).vocabulary is None
     (tmp_path / "y.vocab.txt").rename(tmp_path / "y.mtx.vocab.txt")
     assert words(tmp_path / "y.mtx") == ["a", "b", "c"]
-    assert words(tmp_path / "y.ldac") is None
+    assert words(tmp_path / "y.mm") is None
 
 
 def test_the_words_of_a_folder_are_for_all_its_files(tmp_path):
     (tmp_path / "vocab.txt").write_text("a\nb\nc\n")
-    for name in ("train.ldac", "test.ldac"):
-        (tmp_path / name).write_text("1 1:2\n")
+    for name in ("train.mtx", "test.mtx"):
+        (tmp_path / name).write_text("%%MatrixMarket matrix coordinate real general\n1 3 1\n1 1 1\n")
         assert words(tmp_path / name) == ["a", "b", "c"]

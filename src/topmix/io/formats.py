@@ -36,8 +36,6 @@ class Options:
     """The options of a reader. See `topmix.data.read_corpus`."""
 
     vocabulary: VocabularyLike = None
-    n_words: int | None = None
-    first_id: int | None = None
     out: Path | None = None
     verify: bool = True
 
@@ -60,8 +58,6 @@ class Format:
 
 def find_vocabulary(path: Path, options: Options, n_words: int | None = None) -> Sequence[str] | None:
     """The given words, or the words of a file in the folder of `path`; n_words of them, if n_words is known."""
-    if options.n_words is not None and n_words not in (None, options.n_words):
-        raise CorpusError(f"{path}: the file has {n_words} words, but n_words is {options.n_words}")
     given = options.vocabulary
     if given is None:
         name = Path(plain_name(path)).stem
@@ -176,8 +172,8 @@ def _write_h5ad(corpus: Corpus, path: Path) -> None:
 
 
 def _refuse_options(path: Path, what: str, options: Options) -> None:
-    if options.vocabulary or options.n_words is not None or options.first_id is not None:
-        raise CorpusError(f"{path}: {what} holds its words; leave out vocabulary, n_words and first_id")
+    if options.vocabulary:
+        raise CorpusError(f"{path}: {what} holds its words; leave out vocabulary")
 
 
 SAVED = Format("topmix", (".topmix",), _is_saved, _read_saved, Corpus.save)

@@ -3,9 +3,9 @@
     one row per document    words: list of ids or strings    counts: list of numbers    name: string (optional)
     one row per entry       doc: any key                     word: id or string         count: number
 
-The entries of a document must be consecutive. The key of a document becomes its name. A file with one row per entry
-cannot hold empty documents. Words that are strings get ids in order of appearance, unless a vocabulary is given. topmix
-writes one row per document, and the vocabulary in the metadata of the schema.
+The key of a document becomes its name. A file with one row per entry is read as a whole, and cannot hold empty
+documents. Words that are strings get ids in order of appearance, unless a vocabulary is given. topmix writes one row
+per document, and the vocabulary in the metadata of the schema.
 """
 
 from __future__ import annotations
@@ -139,12 +139,12 @@ def _read(path: Path, options: Options) -> Corpus:
         vocabulary = find_vocabulary(path, options)
         if vocabulary is None and options.vocabulary is not False:
             vocabulary = saved.get("vocabulary")
-        n_words = options.n_words or saved.get("n_words") if vocabulary is None else len(vocabulary)
+        n_words = saved.get("n_words") if vocabulary is None else len(vocabulary)
         ids = _Ids(vocabulary)
         if SHAPES[0] <= names:
-            _read_lists(batches, ids, builder, "name" in names)
+            _append_lists(batches, ids, builder, "name" in names)
         elif SHAPES[1] <= names:
-            _read_entries(batches, ids, builder)
+            _append_entries(pyarrow().Table.from_batches(batches, schema), ids, builder)
         else:
             raise CorpusError(
                 f"{path}: the columns are {', '.join(schema.names)}; expected words and counts (one row per "
@@ -180,7 +180,7 @@ class _Ids:
         return table[coded.indices.to_numpy(zero_copy_only=False)] if len(table) else table
 
 
-def _read_lists(batches: Iterator[pa.RecordBatch], ids: _Ids, builder: CorpusBuilder, is_named: bool) -> None:
+def _append_lists(batches: Iterator[pa.RecordBatch], ids: _Ids, builder: CorpusBuilder, is_named: bool) -> None:
     pa = pyarrow()
     for batch in batches:
         words, counts = batch.column("words"), batch.column("counts")
@@ -195,31 +195,15 @@ def _read_lists(batches: Iterator[pa.RecordBatch], ids: _Ids, builder: CorpusBui
         builder.append(starts_of(lengths), ids(words.flatten()), _numbers(counts.flatten()), names)
 
 
-def _read_entries(batches: Iterator[pa.RecordBatch], ids: _Ids, builder: CorpusBuilder) -> None:
-    seen, keys = set[object](), list[object]()
-    word, count = np.empty(0, np.int64), np.empty(0)
-
-    def append(n: int) -> None:
-        """The first n entries, which are whole documents."""
-        starts = [i for i in range(n) if i == 0 or keys[i] != keys[i - 1]]
-        for key in (keys[i] for i in starts):
-            if key in seen:
-                raise CorpusError(f"the entries of document {key!r} are not consecutive: sort the table by doc")
-            seen.add(key)
-        builder.append(np.array([*starts, n] if n else [0]), word[:n], count[:n], [str(keys[i]) for i in starts])
-
-    for batch in batches:
-        doc = batch.column("doc")
-        _no_nulls(doc, "doc")
-        word = np.concatenate([word, ids(batch.column("word"))])
-        count = np.concatenate([count, _numbers(batch.column("count"))])
-        keys += doc.to_pylist()
-        cut = len(keys)
-        while cut and keys[cut - 1] == keys[-1]:  # the last document may continue in the next batch
-            cut -= 1
-        append(cut)
-        keys, word, count = keys[cut:], word[cut:], count[cut:]
-    append(len(keys))
+def _append_entries(table: pa.Table, ids: _Ids, builder: CorpusBuilder) -> None:
+    doc, word, count = (table[name].combine_chunks() for name in ("doc", "word", "count"))
+    _no_nulls(doc, "doc")
+    coded = (doc.cast(doc.type.value_type) if isinstance(doc, pyarrow().DictionaryArray) else doc).dictionary_encode()
+    names = [str(key) for key in coded.dictionary.to_pylist()]
+    row = coded.indices.to_numpy(zero_copy_only=False)
+    order = np.argsort(row, kind="stable")
+    starts = starts_of(np.bincount(row, minlength=len(names)))
+    builder.append(starts, ids(word)[order], _numbers(count)[order], names)
 
 
 def _numbers(column: pa.Array) -> np.ndarray:

@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from topmix.base.checks import CorpusError
-from topmix.base.paths import TEMPORARY_SUFFIX, is_remote, path_of
+from topmix.base.paths import TEMPORARY_SUFFIX, path_of
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.documents import document_blocks
 from topmix.corpus.vectorize import Vectorizer
-from topmix.io.count_lines import LDAC, MATRIX_MARKET, SVMLIGHT, UCI
+from topmix.io.count_lines import MATRIX_MARKET, UCI
 from topmix.io.formats import H5AD, NPZ, SAVED, Format, Options, VocabularyLike
 from topmix.io.parquet import PARQUET, holds_texts, parquet_files
 from topmix.io.textfile import TextFile
 from topmix.io.texts import READERS, TextFormat, fetched, text_format, texts_at
 
 # Formats of counts. To add one, define a `Format` in a file here and add it to the list. The first bytes of a file are
-# tried in this order: formats with a signature first, LDA-C before the laxer svmlight.
-FORMATS: dict[str, Format] = {f.name: f for f in (SAVED, PARQUET, NPZ, H5AD, MATRIX_MARKET, UCI, LDAC, SVMLIGHT)}
+# tried in this order.
+FORMATS: dict[str, Format] = {f.name: f for f in (SAVED, PARQUET, NPZ, H5AD, MATRIX_MARKET, UCI)}
 
 
 class Source(NamedTuple):
@@ -55,8 +55,6 @@ def read_corpus(
     *,
     format: str | None = None,
     vocabulary: VocabularyLike = None,
-    n_words: int | None = None,
-    first_id: int | None = None,
     out: str | os.PathLike[str] | None = None,
     verify: bool = True,
     **text: Any,
@@ -68,16 +66,12 @@ def read_corpus(
     path
         A file, a folder of text files or of Parquet files, or a URL such as s3:// (needs fsspec). Files of text may be
         compressed with gzip.
-    format : {"topmix", "uci", "ldac", "svmlight", "mtx", "npz", "parquet","h5ad","folder","jsonl","csv","tsv","lines"}
+    format : {"topmix", "uci", "mtx", "npz", "parquet", "h5ad", "folder", "jsonl", "csv", "tsv", "lines"} or None
         The format of the file. None recognises it by the file's name and first bytes.
     vocabulary : sequence of str, path, False or None
         The words, or a file with one word per line. None looks for a file in the same folder: `vocab.X.txt` for
         `docword.X.txt`; for X.mtx `X.mtx.vocab.txt`, `X.vocab.txt`, `X.vocab`, `X.tokens`, `vocab.X.txt`, `vocab.txt`.
         False reads without words.
-    n_words : int, optional
-        Number of words, for formats that do not store it (LDA-C, svmlight). Must agree with the file in the others.
-    first_id : {0, 1}, optional
-        The smallest word id, for LDA-C (default 0) and svmlight (default 0 if an id 0 occurs, else 1).
     out : path, optional
         Build the corpus in this `.topmix` file, in bounded memory, and map it from there.
     verify : bool
@@ -93,11 +87,7 @@ def read_corpus(
     """
     source = look(path, format)
     file = source.path
-    if first_id not in (None, 0, 1):
-        raise ValueError(f"first_id={first_id!r}: pass 0 or 1, or None for the default of the format")
     if source.texts is not None:
-        if n_words is not None or first_id is not None:
-            raise ValueError(f"n_words and first_id are for files of counts, but {file} is read as text")
         options = TextFormat(**{f.name: text.pop(f.name) for f in fields(TextFormat) if f.name in text})
         vectorizer = Vectorizer(**text | {"vocabulary": vocabulary})
         return vectorizer._fit_blocks(document_blocks(texts_at(file, source.texts, options)), out)
@@ -108,7 +98,7 @@ def read_corpus(
             f"{file}: byte 0: neither the name nor the first bytes tell the format; "
             f"pass format=, one of {', '.join(FORMATS)}"
         )
-    how = Options(vocabulary, n_words, first_id, None if out is None else path_of(out), verify)
+    how = Options(vocabulary, None if out is None else path_of(out), verify)
     try:
         return source.counts.read(file, how)
     except CorpusError as error:  # errors of the builder do not name the file
@@ -127,7 +117,7 @@ def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | Non
 
     Text formats are compressed when the name ends in .gz. All formats except `.topmix` and Parquet write the vocabulary
     to a second file in the same folder, `vocab.X.txt` for `docword.X.txt` and `X.mtx.vocab.txt` for X.mtx, and lose the
-    names (except svmlight) and meta. Files are written atomically.
+    names and meta. Files are written atomically.
     """
     target = path_of(path)
     if format is not None:
@@ -148,11 +138,9 @@ def named_format(name: str) -> Format:
 
 
 def _recognised(path: Path) -> Format | None:
-    named = [f for f in FORMATS.values() if f.is_named(path)]
-    if is_remote(path) and named:  # its first bytes would not come alone
-        return named[0]
+    named = next((f for f in FORMATS.values() if f.is_named(path)), None)
+    if named is not None:
+        return named
     with TextFile(path) as file:
         head = file.head()
-    if named and path.suffix.lower() != ".dat":  # .dat is the suffix of many formats
-        return named[0]
-    return next((f for f in [*(f for f in FORMATS.values() if f.matches(head)), *named]), None)
+    return next((f for f in FORMATS.values() if f.matches(head)), None)

@@ -39,7 +39,6 @@ Known = tuple[Corpus, float]  # documents in the columns of a model, and tokens 
 ToShow = tuple[Corpus | None, Iterable[str] | None, Mapping[str, Sequence[object]] | None]
 
 STANDARD_INPUT = Path("-")
-WITHOUT_WIDTH = ("ldac", "dat", "svmlight", "svm", "libsvm")  # formats and suffixes of counts without a number of words
 
 # Options for reading texts, for tokenizing them, and for reading counts.
 READING = flags_of(read_texts, leave_out=("path", "format"))
@@ -135,7 +134,7 @@ def read_for(model: BaseEstimator, path: Path, settings: Settings, *, whole: boo
     else:
         is_text, how = how_to_read(path, settings)
         if not is_text:
-            yield _in_columns(read_corpus(path, format=how.format, **how.file), known, path, how)
+            yield _in_columns(read_corpus(path, format=how.format, **how.file), known)
             return
     counter, owner = known.counter(), type(model).__name__
     how = replace(how, vectorizer=counter)
@@ -146,16 +145,14 @@ def read_for(model: BaseEstimator, path: Path, settings: Settings, *, whole: boo
         yield part, counter.n_unknown_
 
 
-def _in_columns(corpus: Corpus, known: Reading, path: Path, how: How) -> Known:
+def _in_columns(corpus: Corpus, known: Reading) -> Known:
     """Counts in the columns of a model: by the names of words where there are some, else as they are."""
     if known.words is not None and corpus.vocabulary is not None:
         return corpus.in_words(known.words.tolist())
-    suffix, n_words = path.name.removesuffix(".gz").rpartition(".")[2], corpus.n_words
-    if (how.format or suffix) in WITHOUT_WIDTH and corpus.vocabulary is None and "n_words" not in how.file:
-        n_words = max(n_words, known.n_features)
-    if n_words != known.n_features:
-        raise ValueError(f"the documents have {n_words} words and the model has {known.n_features}: give --vocabulary")
-    return Corpus.trusted(corpus.indptr, corpus.index, corpus.value, n_words, None, corpus.names), 0
+    if corpus.n_words != known.n_features:
+        widths = f"the documents have {corpus.n_words} words and the model has {known.n_features}"
+        raise ValueError(f"{widths}: give --vocabulary")
+    return Corpus.trusted(corpus.indptr, corpus.index, corpus.value, corpus.n_words, None, corpus.names), 0
 
 
 def _standard_input(options: TextFormat) -> Iterator[Document]:
