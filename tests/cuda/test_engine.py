@@ -303,12 +303,12 @@ def test_an_hdp_is_that_of_the_processor(engine, parameters):
 @pytest.mark.parametrize("rows", [slice(0, 40), slice(5, 5), np.array([3, 7, 8, 39]), np.arange(0, 40, 3)], ids=str)
 def test_a_shard_that_the_device_made_is_that_of_the_processor(engine, rows):
     device, shards = engine.opened(), Shards(CORPUS, [slice(0, 2), rows])
-    want, got = shards[1], CorpusOnDevice(CORPUS, device).rows(rows, 1)
-    for name in ("cols", "indptr", "lengths"):
-        np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
-        assert getattr(got, name).dtype == getattr(want, name).dtype
-    np.testing.assert_array_equal(device.get(got.index), want.index)
-    np.testing.assert_array_equal(device.get(got.value), want.value)
+    want, got = shards[1], CorpusOnDevice(CORPUS, device).shard(rows, 1)
+    np.testing.assert_array_equal(got.cols.host, want.cols)
+    np.testing.assert_array_equal(got.lengths, want.lengths)
+    assert (got.cols.host.dtype, got.lengths.dtype) == (want.cols.dtype, want.lengths.dtype)
+    for name in ("indptr", "index", "value"):
+        np.testing.assert_array_equal(device.get(getattr(got, name)), getattr(want, name))
     assert (got.number, got.n_rows) == (want.number, want.n_rows)
     device.close()
 

@@ -52,7 +52,7 @@ class Problem:
         )
         common = DocumentPrior(self.alpha, "collapsed", True)
         tables = TopicTables(words, prior or common, "collapsed", DocumentOptions(), None)
-        there = DeviceShard(self.shard, device)
+        there = DeviceShard.of(self.shard, device)
         own = DeviceOwnPriors.of(there, prior)
         docs = None if docs is None else DeviceDocs.of(device, docs)
         z = None if z is None else device.array(z, np.uint16)
@@ -107,14 +107,14 @@ def test_what_documents_say_of_their_priors_is_what_the_processor_finds(posterio
     n = np.concatenate([[0], np.cumsum((dense > 0).sum(axis=1))]).astype(np.int64)
     docs = DocTopics(n, np.nonzero(dense)[1].astype(np.uint16), dense[dense > 0].astype(np.float32))
     want = prior.of(design).summarise(None, docs, shard.lengths, 1.5)
-    there = DeviceShard(shard, device)
+    there = DeviceShard.of(shard, device)
     for curved in (True, False):
         own = DeviceOwnPriors.of(there, replace(prior, is_curved=curved))
         np.testing.assert_allclose(own.given["alpha"], prior.of(design).rows, rtol=1e-6)
         got = own.stats(None, DeviceDocs.of(device, docs), 1.5)
         if not curved:
             want.M[K * 3 :] = 0.0
-        shuffled = DeviceOwnPriors.of(DeviceShard(shard, EmulatedDevice(5)), own.prior)
+        shuffled = DeviceOwnPriors.of(DeviceShard.of(shard, EmulatedDevice(5)), own.prior)
         same = shuffled.stats(None, DeviceDocs.of(shuffled.shard.device, docs), 1.5)
         for name in ("D", "H", "G", "A", "T", "M"):
             np.testing.assert_array_equal(getattr(got, name), getattr(same, name))

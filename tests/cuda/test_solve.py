@@ -70,7 +70,7 @@ def problem(posterior, eps, discount=0.0, warm=False, mean_change=False, n_docs=
 
 def solved(shard, tables, *, order=0, start=None, last=None, **wanted):
     device = EmulatedDevice(order)
-    there = DeviceShard(shard, device)
+    there = DeviceShard.of(shard, device)
     before = None
     if start is not None or last is not None:  # with places for all topics, because these counts are not from a visit
         there._places = {(K, L, tables.document_options.eps): wide_places(there)}
@@ -247,7 +247,7 @@ def test_documents_may_come_with_more_topics_than_they_can_keep(room):
     shard, tables, docs, _ = problem("collapsed", 1.7, warm=True)
     many = np.full_like(docs, 0.3)
     device = EmulatedDevice()
-    there = DeviceShard(shard, device)
+    there = DeviceShard.of(shard, device)
     n, all_topics = len(many), np.tile(np.arange(K, dtype=np.uint16), len(many))
     given = DeviceDocs.of(device, DocTopics(np.arange(n + 1) * K, all_topics, np.full(n * K, 0.3, np.float32)))
     found = solve(device, there, tables, UNIT, start=given)

@@ -34,7 +34,7 @@ def problem(order=0):
     words = WordTables(device.array(table), device.array(np.log(scale)), norm, 0.01)
     prior = DocumentPrior(alpha, "collapsed", True)
     tables = TopicTables(words, prior, "collapsed", DocumentOptions(n_active=L), None)
-    return device, shard, DeviceShard(shard, device), tables, table, scale
+    return device, shard, DeviceShard.of(shard, device), tables, table, scale
 
 
 def dense_words(words):

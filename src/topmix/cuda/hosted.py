@@ -64,7 +64,7 @@ class HostedStep:
         kept = self._shards.get(shard.number)
         if kept is None or kept[0] is not shard:
             device.visit += 1
-            kept = self._shards[shard.number] = shard, DeviceShard(shard, device)
+            kept = self._shards[shard.number] = shard, DeviceShard.of(shard, device)
         return kept[1]
 
     def close(self) -> None:

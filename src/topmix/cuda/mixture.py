@@ -15,12 +15,12 @@ import numpy as np
 
 from topmix.corpus.shard import Shard, Shards
 from topmix.corpus.vectors import GroupShard
-from topmix.cuda.categorical import DeviceCategorical, RowWords, RowWordStats, WordBlocks, unit_of_tokens
+from topmix.cuda.categorical import RowWords, RowWordStats, WordBlocks, unit_of_tokens
 from topmix.cuda.clusters import BLOCK_BYTES, Blocks, Clusters, DeviceRows, rows_at_a_time
 from topmix.cuda.device import Device, DeviceArray, Given
 from topmix.cuda.gaussian import DeviceGaussian
 from topmix.cuda.row_sums import LEAST_SHARE, Moments, Scorer, Top
-from topmix.cuda.shard import DeviceShard
+from topmix.cuda.words import DeviceWordTotal
 from topmix.models.categorical import Categorical
 from topmix.models.document_prior import Prior
 from topmix.models.gaussian import Gaussian
@@ -28,6 +28,7 @@ from topmix.models.mixture import Admixture, AdmixtureTables, Mixture, MixtureTa
 from topmix.models.sparse_counts import RowShares
 from topmix.models.statistics import MixtureStats
 from topmix.models.stick_prior import StickPrior
+from topmix.models.words import WordTotal
 from topmix.steps import LocalStep, StepResult
 from topmix.steps.groups import (
     MAX_ITER,
@@ -70,7 +71,7 @@ class RowBackend:
         if isinstance(shard, GroupShard):
             return DeviceGroups(shard, self.device, self.threads)
         if isinstance(shard, Shard):
-            return RowWords(shard, DeviceShard(shard, self.device), self.device)
+            return RowWords.of(shard, self.device)
         return DeviceRows(shard, self.device, self.threads)
 
     def close(self) -> None:
@@ -89,8 +90,9 @@ class RowBackend:
         if not isinstance(model, Mixture | Admixture):
             return model
         likelihood: Any = model.likelihood
-        if isinstance(likelihood, Categorical):
-            likelihood = DeviceCategorical.of(self.device, likelihood, self.unit)
+        if isinstance(likelihood, Categorical) and isinstance(likelihood.total, WordTotal):
+            total: Any = DeviceWordTotal.of(self.device, likelihood.total, self.unit)
+            likelihood = replace(likelihood, total=total)
         elif isinstance(likelihood, Gaussian) and likelihood.covariance_type == "full":
             if isinstance(model, Admixture) and isinstance(model.prior, StickPrior):
                 return model

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,23 +21,6 @@ from topmix.models.document_prior import DocTopics
 
 SHARE = 0.1  # of the device's memory that a corpus may take besides its shards
 WARPS = 8  # of a block: see kernels/gather.cu
-
-
-@dataclass(frozen=True)
-class GatheredRows:
-    """What a DeviceShard is made of, in the place of a Shard."""
-
-    cols: np.ndarray
-    indptr: np.ndarray
-    index: DeviceArray  # on the device
-    value: DeviceArray
-    lengths: np.ndarray
-    number: int
-    design: DesignRows | None = None
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.indptr) - 1
 
 
 class CorpusOnDevice:
@@ -60,7 +43,7 @@ class CorpusOnDevice:
             return None
         return cls(corpus, device)
 
-    def rows(self, rows: slice | np.ndarray, number: int) -> GatheredRows:
+    def shard(self, rows: slice | np.ndarray, number: int) -> DeviceShard:
         """As Shard.of: words are numbered in the order of their ids."""
         device = self.device
         chosen = np.arange(len(self.host_indptr) - 1, dtype=np.int32)[rows]
@@ -80,7 +63,7 @@ class CorpusOnDevice:
             device.launch("gather_rows", blocks, 32 * WARPS, given)
         cols = np.flatnonzero(is_used).astype(np.int32)
         design = None if self.design is None else self.design[chosen]
-        return GatheredRows(cols, indptr, index, value, device.get(lengths), number, design)
+        return DeviceShard(device, number, cols, indptr, index, value, device.get(lengths), design)
 
 
 class DeviceColumns:
@@ -111,22 +94,34 @@ class DeviceTokenList(NamedTuple):
 
 
 class DeviceShard:
-    def __init__(self, shard: Shard | GatheredRows, device: Device):
-        self.device, self.number = device, shard.number
-        self.n_rows, self.n_entries = shard.n_rows, len(shard.index)
-        self.cols = DeviceColumns(shard.cols, device.array(shard.cols, np.int32))
-        self.indptr = device.array(shard.indptr, np.int32)
-        if isinstance(shard, Shard):
-            index, value = device.array(shard.index, np.int32), device.array(shard.value, np.float32)
-        else:
-            index, value = shard.index, shard.value
+    """Rows of words, as corpus.shard.Shard has them."""
+
+    def __init__(
+        self,
+        device: Device,
+        number: int,
+        cols: np.ndarray,
+        indptr: np.ndarray,
+        index: DeviceArray,
+        value: DeviceArray,
+        lengths: np.ndarray,
+        design: DesignRows | None,
+    ):
+        self.device, self.number, self.lengths, self.design = device, number, lengths, design
+        self.n_rows, self.n_entries = len(indptr) - 1, len(index)
+        self.cols = DeviceColumns(cols, device.array(cols, np.int32))
+        self.indptr = device.array(indptr, np.int32)
         self.index, self.value = device.spillable(index), device.spillable(value)
-        self.n_words = np.diff(shard.indptr)  # [documents] distinct ones
-        self.lengths = shard.lengths
-        self.design = shard.design
+        self.n_words = np.diff(indptr)  # [documents] distinct ones
         self.order = np.argsort(-self.n_words, kind="stable").astype(np.int32)
         self.plans: dict[tuple[object, ...], Any] = {}  # see solve.py
         self._places: dict[tuple[int, int, float], tuple[np.ndarray, DeviceArray]] = {}
+
+    @classmethod
+    def of(cls, shard: Shard, device: Device) -> Self:
+        """The rows that the host has."""
+        index, value = device.array(shard.index, np.int32), device.array(shard.value, np.float32)
+        return cls(device, shard.number, shard.cols, shard.indptr, index, value, shard.lengths, shard.design)
 
     @property
     def entries(self) -> Given:

@@ -68,8 +68,9 @@ class TopicBackend:
         return cls(step, device, unit_of(largest), CorpusOnDevice.of(shards, device))
 
     def shard(self, shards: Shards, b: int) -> DeviceShard:
-        rows = shards[b] if self.corpus is None else self.corpus.rows(shards.rows[b], b)
-        return DeviceShard(rows, self.device)
+        if self.corpus is None:
+            return DeviceShard.of(shards[b], self.device)
+        return self.corpus.shard(shards.rows[b], b)
 
     def close(self) -> None:
         if self.corpus is not None:

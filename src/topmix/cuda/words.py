@@ -189,24 +189,34 @@ class DeviceWordTotal:
         cols: np.ndarray | DeviceColumns,
     ) -> tuple[DeviceArray, DeviceArray]:
         """[words, K] each row over its largest entry, and the logarithm of that entry."""
-        self.settle()
-        device, K, n_words = self.device, self.shape[1], len(cols)
-        if not isinstance(cols, DeviceColumns):
-            cols = DeviceColumns(cols, device.array(cols, np.int32))
-        table, log_scale = device.empty((n_words, K), np.float32), device.empty(n_words, np.float64)
         is_variational = posterior == "variational"
-        by_topic = device.array(digamma(norm) if is_variational else 1.0 / norm, np.float64)
-        given = self.with_prior(eta, extra) | {"by_topic": by_topic}
-        given |= {"cols": cols.device, "n_words": n_words, "table": table, "log_scale": log_scale}
-        given |= {"variational": int(is_variational)}
+        given = self.with_prior(eta, extra) | {"variational": int(is_variational)}
+        given["by_topic"] = self.device.array(digamma(norm) if is_variational else 1.0 / norm, np.float64)
         if self.pseudo is not None:
             *rows, common, share = self._mirrored(self.pseudo)
             given |= zip(("pseudo_indptr", "pseudo_topic", "pseudo_value"), rows)
             given["pseudo_weight"] = self.pseudo_weight
             if len(self.pseudo.common):
                 given |= {"common": common, "share": share}
+        return self._of_words("make_table", given, cols)
+
+    def log_table(
+        self, objective: str, eta: np.ndarray, norm: np.ndarray, cols: np.ndarray | DeviceColumns
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """[words, K] the logarithm, less the largest of each word; and that."""
+        is_bayes = objective == "vb"
+        by_topic = self.device.array(digamma(norm) if is_bayes else np.log(norm))
+        given = self.with_prior(eta) | {"by_topic": by_topic, "variational": int(is_bayes)}
+        return self._of_words("log_table", given, cols)
+
+    def _of_words(self, kernel: str, given: Given, cols: np.ndarray | DeviceColumns) -> tuple[DeviceArray, DeviceArray]:
+        device, K, n_words = self.device, self.shape[1], len(cols)
+        if not isinstance(cols, DeviceColumns):
+            cols = DeviceColumns(cols, device.array(cols, np.int32))
+        table, log_scale = device.empty((n_words, K), np.float32), device.empty(n_words, np.float64)
+        given |= {"cols": cols.device, "n_words": n_words, "table": table, "log_scale": log_scale}
         if n_words:
-            device.launch("make_table", min(n_words, 64 * device.n_processors), 128, given)
+            device.launch(kernel, min(n_words, 64 * device.n_processors), 128, given)
         return table, log_scale
 
     def bound(self, posterior: str, eta: np.ndarray, extra: PseudoCounts | None) -> tuple[float, np.ndarray]:

@@ -62,7 +62,7 @@ class Categorical(Stored, Likelihood):
         sums = weight @ X
         mean = sums / max(sums.sum(), 1e-300)
         rows = X[spread_rows(X, weight, K, mean, rng)].toarray().astype(np.float64)
-        total = cls.zeros(corpus.shape[1], K)
+        total = WordTotal.zeros(corpus.shape[1], K)
         total.raw += rows.T + mean[:, None] * np.maximum(rows.sum(axis=1), 1.0)
         total.totals += total.raw.sum(axis=0)
         return cls(eta, total, objective)
@@ -71,9 +71,8 @@ class Categorical(Stored, Likelihood):
     def prior(n_words: int, eta: float, objective: str) -> np.ndarray:  # [V, 1]
         return np.full((n_words, 1), NEGLIGIBLE if objective == "ml" else eta)
 
-    @staticmethod
-    def zeros(n_words: int, K: int) -> WordTotal:
-        return WordTotal.zeros(n_words, K)
+    def zeros(self, n_words: int, K: int) -> WordTotal:
+        return self.total.empty()
 
     @property
     def lam(self) -> np.ndarray:  # [V, K]
@@ -81,12 +80,13 @@ class Categorical(Stored, Likelihood):
         return self.eta + np.maximum(self.total.counts(), 0.0)
 
     def tables(self, cols: np.ndarray) -> CategoricalTables:
-        table, offset = np.empty((len(cols), self.total.shape[1]), np.float32), np.empty(len(cols))
-        norm, is_point = self.eta.sum() + self.total.totals, self.objective != "vb"
-        _core.categorical_table(
-            is_point, self.total.raw, self.total.factor, self.eta[:, 0], norm, cols, threads(), table, offset
-        )
-        return CategoricalTables(table, offset)
+        norm = self.eta.sum() + self.total.totals
+        return CategoricalTables(*self.total.log_table(self.objective, self.eta, norm, cols))
+
+    def on_host(self) -> Categorical:
+        """The same with its total in this process's memory."""
+        total = self.total.on_host()
+        return self if total is self.total else replace(self, total=total)
 
     @staticmethod
     def assign(shard: Shard, t: CategoricalTables, log_weights: np.ndarray, L: int) -> Assignment:
@@ -112,14 +112,14 @@ class Categorical(Stored, Likelihood):
 
     def bound(self, S: WordTotal, N: np.ndarray) -> float:
         """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), or the same term at a point.  Eq. (2.4)."""
-        if S is self.total and self.objective != "ml":  # as after each pass: the optimum, where terms cancel
+        if S is self.total and (self.objective != "ml" or S.is_exact):  # as after each pass: the optimum, terms cancel
             return self._largest_bound()
         return dirichlet.bound(S.counts(), np.broadcast_to(self.eta, S.raw.shape), self.lam, self.objective)
 
     def _largest_bound(self) -> float:
-        is_point = self.objective == "map"
+        is_point = self.objective != "vb"
         of_words, norm = self.total.bound("collapsed" if is_point else "variational", self.eta, None)
-        prior = len(norm) * float(dirichlet.log_normaliser(self.eta)[0])
+        prior = 0.0 if self.objective == "ml" else len(norm) * float(dirichlet.log_normaliser(self.eta)[0])
         return prior + of_words - float((xlogy(norm, norm) if is_point else gammaln(norm)).sum())
 
     def regrouped(self, pieces: Pieces, N: np.ndarray) -> Categorical:

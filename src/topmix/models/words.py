@@ -215,6 +215,16 @@ class WordTotal(Stored):
         _core.topic_table(posterior, self.raw, self.factor, eta, rows, pseudo, norm, cols, threads(), table, log_scale)
         return table, log_scale
 
+    def log_table(
+        self, objective: str, eta: np.ndarray, norm: np.ndarray, cols: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """[words, K] E[log phi], or log phi at a point, less the largest of each word; and that.  Eq. (2.2)"""
+        table, offset = np.empty((len(cols), self.shape[1]), np.float32), np.empty(len(cols))
+        _core.categorical_table(
+            objective != "vb", self.raw, self.factor, eta[:, 0], norm, cols, threads(), table, offset
+        )
+        return table, offset
+
     def _sparse_table(
         self,
         counts: SparseCounts,
