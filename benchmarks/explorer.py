@@ -54,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
             time.sleep(0.05)
         print(f"topics of all documents after {time.perf_counter() - begin:.2f} s")
         out.add(ask(explorer, corpus, a.times, "idle"), settings)
-        while explorer.session.snapshot.is_rough:
+        while explorer.session.snapshot.positions is None:
             time.sleep(0.05)
         page = None if a.quick else look(explorer.url, a.times, "page")
         if page is not None:

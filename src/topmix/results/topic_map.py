@@ -20,8 +20,8 @@ __all__ = ["hellinger", "map_hues", "map_positions", "map_radii", "placed", "pla
 Floats = NDArray[np.float64]
 TSNE_ABOVE = 100  # topics
 SAME = 1e-6  # topics at most this far from each other are one on the map
-QUICK_ABOVE, PROJECTED_ABOVE = 100, 1500  # topics; with more, a quick map or any is a projection
-WIDEST, QUICK_WIDEST = 4000, 1000  # words that a projection looks at ...
+PROJECTED_ABOVE = 1500  # topics; the map of more is a projection
+WIDEST = 4000  # words that a projection looks at ...
 MOST_NUMBERS = 10_000_000  # ... and their probabilities in all topics
 STEPS = 60  # of stress majorisation
 TINY = 0.2  # of the mean share: smaller topics find their place after the others, and pages can hide them
@@ -30,7 +30,6 @@ SMALLEST, GAP = 0.004, 1.04
 LISTED, FURTHER = 5, 1.1  # rounds for which pairs of circles are listed, and how much further apart these may be
 OUTERMOST = 1.3  # times as far from the middle as nine tenths of the topics
 MOST_PUSHES, MOST_PUSHED = 800, 800_000  # rounds, and circles in all of them
-QUICK_PUSHES = 100
 
 
 def map_radii(share: Floats) -> Floats:
@@ -49,21 +48,16 @@ def map_positions(
     before: Floats | None = None,
     *,
     distance: Floats | None = None,
-    quick: bool = False,
 ) -> Floats:
     """[K, 2] centres of circles that do not overlap, near each other if topics use the same words, and turned to lie as
     near as they can to those from before. Equal topics give equal positions: nothing is random. `distance` are the
-    Hellinger distances, where they are known. A quick map of many topics is a projection, turned like the map itself;
-    its tiny topics, which pages can hide, lie on their nearest ones."""
+    Hellinger distances, where they are known."""
     from scipy.linalg import orthogonal_procrustes
 
     K, radius = len(share), map_radii(share)
     is_large = share >= TINY / K
     large = np.flatnonzero(is_large) if is_large.any() else np.arange(K)
-    quick &= K > QUICK_ABOVE
-    if quick:
-        topic_word = topic_word[:, _widest(topic_word, QUICK_WIDEST)].astype(np.float32)
-    if quick or K > PROJECTED_ABOVE:
+    if K > PROJECTED_ABOVE:
         X = _projected(topic_word[large])
     else:
         X = plane_positions(hellinger(topic_word[large]) if distance is None else distance[np.ix_(large, large)])
@@ -75,13 +69,13 @@ def map_positions(
     if before is not None and len(before) == K:
         X = X @ orthogonal_procrustes(X, before[large])[0]
     found = np.full((K, 2), np.nan)
-    found[large] = _pushed_apart(X, radius[large], most=QUICK_PUSHES if quick else MOST_PUSHES)
-    return placed(found, topic_word, share, most=0 if quick else MOST_PUSHES)
+    found[large] = _pushed_apart(X, radius[large])
+    return placed(found, topic_word, share)
 
 
-def placed(positions: Floats, topic_word: Floats, share: Floats, *, most: int = MOST_PUSHES) -> Floats:
+def placed(positions: Floats, topic_word: Floats, share: Floats) -> Floats:
     """The same, where topics without a position (NaN) start at their nearest topic. The others stay where they are as
-    far as there is room: tiny topics make way. Circles are pushed apart in at most so many rounds."""
+    far as there is room: tiny topics make way."""
     X, radius = positions.copy(), map_radii(share)
     is_new = np.isnan(X).any(axis=1)
     if is_new.any() and not is_new.all():
@@ -90,21 +84,19 @@ def placed(positions: Floats, topic_word: Floats, share: Floats, *, most: int = 
         X[is_new] = X[there[np.argmin(distance, axis=1)]]
     X = np.nan_to_num(X)
     is_tiny = (share < TINY / len(share)) if (share >= TINY / len(share)).any() else np.zeros(len(share), bool)
-    X[~is_tiny] = _pushed_apart(X[~is_tiny], radius[~is_tiny], most=most)
-    if is_tiny.any() and most:  # into the gaps, and then gaps are made for those that found none
+    X[~is_tiny] = _pushed_apart(X[~is_tiny], radius[~is_tiny])
+    if is_tiny.any():  # into the gaps, and then gaps are made for those that found none
         X = _pushed_apart(_pushed_apart(X, radius, ~is_tiny), radius)
     return np.round(X, 4)
 
 
-def _pushed_apart(
-    X: Floats, radius: Floats, is_fixed: NDArray[np.bool_] | None = None, *, most: int = MOST_PUSHES
-) -> Floats:
+def _pushed_apart(X: Floats, radius: Floats, is_fixed: NDArray[np.bool_] | None = None) -> Floats:
     """Centres of circles, moved until none overlap by more than a few hundredths. Small circles make way for large."""
     X, n = X.copy(), len(X)
     is_fixed = np.zeros(n, bool) if is_fixed is None else is_fixed
     mass = np.where(is_fixed, 1e9, radius**2)
     turn = np.pi * (3 - np.sqrt(5)) * np.arange(n)  # for circles in one place: each goes another way
-    rounds = 40 if is_fixed.any() else min(max(MOST_PUSHED // max(n, 1), 40), most)
+    rounds = 40 if is_fixed.any() else min(max(MOST_PUSHED // max(n, 1), 40), MOST_PUSHES)
     age = LISTED  # of the list of those that are near: circles move little in a few rounds
     for n_round in range(rounds):
         if age == LISTED or n_round > 0.9 * rounds:
@@ -140,16 +132,13 @@ def _near(X: Floats, radius: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]
     return i[is_first], j[is_first]
 
 
-def _widest(topic_word: Floats, n: int) -> NDArray[np.intp]:
-    """The columns of the n words that topics have most of."""
-    return np.sort(np.argsort(-topic_word.mean(axis=0), kind="stable")[:n])
-
-
 def _projected(topic_word: Floats) -> Floats:
     """The two directions in which topics differ most, spread so that the crowd in the middle can be seen."""
     from sklearn.decomposition import PCA  # here, because it takes a while to load
 
-    root = np.sqrt(topic_word[:, _widest(topic_word, min(WIDEST, max(MOST_NUMBERS // len(topic_word), 100)))])
+    n = min(WIDEST, max(MOST_NUMBERS // len(topic_word), 100))
+    widest = np.sort(np.argsort(-topic_word.mean(axis=0), kind="stable")[:n])  # words that topics have most of
+    root = np.sqrt(topic_word[:, widest])
     X = PCA(2, whiten=True, svd_solver="randomized", random_state=0).fit_transform(root)
     radius = np.sqrt((X**2).sum(axis=1))
     rank = np.argsort(np.argsort(radius, kind="stable"), kind="stable")

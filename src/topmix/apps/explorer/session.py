@@ -140,8 +140,8 @@ class Session:
     def _visit(self, snapshot: Snapshot) -> None:
         """What only clicks need, and would slow down the first page."""
         self._closed.wait(FIRST_PAGE)
-        if snapshot.is_rough:
-            snapshot.refine()  # pages glide from the quick map to the one of reports and files
+        if snapshot.positions is None:
+            snapshot.draw_map()
             if self.snapshot is snapshot:
                 self.events.publish("state", version=self.version)
         snapshot.index.prepare()

@@ -1,6 +1,7 @@
-"""One state of the model, as the page sees it. An edit or a pass makes another; only a quick map becomes a better one.
+"""One state of the model, as the page sees it. An edit or a pass makes another.
 
 What is slow is made when it is first asked for, and kept: the topics of all documents, the tree, the order of words.
+The map of many topics comes later, too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from topmix.apps.page.documents import Column, TopicMarker
 from topmix.apps.page.topics import candidates, labels, overview, shorter, tree
 from topmix.apps.web import NotFound
 from topmix.results.names import relevant_words_of
-from topmix.results.topic_map import QUICK_ABOVE, map_positions, map_radii
+from topmix.results.topic_map import TSNE_ABOVE, map_positions, map_radii
 from topmix.results.topics import Edit
 from topmix.results.view import TopicView
 from topmix.selection.edits import DOCUMENTS, Numbering, Scores, numbering
@@ -53,28 +54,26 @@ class Snapshot:
         # Words stay while the model changes, so an index of them is made once.
         known: Library | Snapshot | None = library or before
         self.index: WordIndex = WordIndex(self.topics.words) if known is None else known.index
-        self.is_rough = False  # the map is a quick one, until `refine`
         self.positions = self._positions(before)
         self.mixes: Mixes | None = None  # topics of all documents, once they are there
         self._marker = TopicMarker(self.view, self.index.id_of)
         self._slow = threading.Lock()  # of what is made once
 
-    def _positions(self, before: Snapshot | None) -> Floats:
-        """On the map: from pass to pass a topic moves a little. The map of a model that nobody has looked at yet takes
-        seconds where topics are many, and a page does not wait for it."""
-        is_known = "places" in vars(self.topics) or self.topics.kept is not None
-        if is_known or not (self.is_passing or self.n_topics > QUICK_ABOVE):
+    def _positions(self, before: Snapshot | None) -> Floats | None:
+        """On the map: from pass to pass a topic moves a little. The map of many topics takes seconds: neither a page
+        nor a fit waits for it."""
+        if "places" in vars(self.topics) or self.topics.kept is not None:
             return self.topics.places
-        self.is_rough = not self.is_passing
-        last = None if before is None else before.positions
-        return map_positions(self.topics.topic_word, self.topics.share, last, quick=True)
+        if self.n_topics > TSNE_ABOVE:
+            return None
+        if not self.is_passing:
+            return self.topics.places
+        return map_positions(self.topics.topic_word, self.topics.share, None if before is None else before.positions)
 
-    def refine(self) -> None:
-        """The places that topics have everywhere, where the map is a quick one."""
+    def draw_map(self) -> None:
         self.positions = self.topics.places
         del self.overview_json
         self.prepare()
-        self.is_rough = False
 
     @cached_property
     def numbering(self) -> Numbering:
@@ -297,12 +296,12 @@ class Snapshot:
 
     @property
     def has_places(self) -> bool:
-        return self.mixes is not None and not self.is_rough
+        return self.mixes is not None and self.positions is not None
 
     @cached_property
     def places_json(self) -> str:
         """Documents on a map: x, y, and the largest topic of each."""
-        assert self.mixes is not None
+        assert self.mixes is not None and self.positions is not None  # noqa: PT018
         at, topic = self.mixes.positions(self.positions, map_radii(self.topics.share))
         return as_json({"x": pack(at[:, 0], "<f4"), "y": pack(at[:, 1], "<f4"), "topic": pack(topic, "<i4")})
 

@@ -113,7 +113,7 @@ async function colourAtlas() {
   const [sat, light, line] = ["--sat", "--light", "--line"].map((v) => style.getPropertyValue(v));
   const none = asPixel(line);
   let of = atlas.topic;
-  let colours = angle.map((a) => asPixel(`hsl(${a.toFixed(0)} ${sat} ${light})`));
+  let colours = (angle ?? []).map((a) => asPixel(`hsl(${a.toFixed(0)} ${sat} ${light})`));
   $("atlas-legend").replaceChildren();
   if (name !== "") {
     const found = await ask("/api/column", { name });
@@ -165,6 +165,7 @@ function atlasView() {
 
 // Names of regions, as on the map of topics; of few topics, their own.
 function atlasNames() {
+  if (data.x === null) return [];
   if (regions.length) return regions;
   const some = orders.size.slice(0, 12);
   return some.map((k) => ({ words: labelOf(k).slice(0, 30), x: data.x[k], y: -data.y[k] }));

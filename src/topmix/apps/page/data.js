@@ -59,8 +59,8 @@ function meter(id, share, text, attributes) {
  * @property {Array<string|null>} names - that somebody gave
  * @property {number[]} share - of all tokens
  * @property {Array<string|null>} quality - why a topic is hardly worth reading
- * @property {number[]} x - on the map
- * @property {number[]} y
+ * @property {number[]|null} x - on the map; null until there is one
+ * @property {number[]|null} y
  * @property {Object<string, *>} [depends] - effects of covariates, and words of versions
  * @property {number[]} [frozen] - topics; of the explorer alone
  */
@@ -70,7 +70,7 @@ let data = null;
 let K = 0;
 let rowOf = new Map(); // of a topic, by the number that stays with it
 let largest = 1;
-let angle = [];
+let angle; // per topic its direction on the map, which is its colour; undefined until there is a map
 let topWords = [];
 let orders = {};
 const state = {
@@ -97,13 +97,13 @@ function adopt(overview) {
   K = data.share.length;
   rowOf = new Map(data.ids.map((id, k) => [id, k]));
   largest = data.share.reduce((a, b) => Math.max(a, b), 1e-12);
-  angle = data.x.map((x, k) => ((Math.atan2(data.y[k], x) * 180) / Math.PI + 360) % 360);
+  angle = data.x?.map((x, k) => ((Math.atan2(data.y[k], x) * 180) / Math.PI + 360) % 360);
   topWords = data.labels;
   const all = [...data.share.keys()];
   orders = {
     size: [...all].sort((a, b) => isPoor(a) - isPoor(b) || data.share[b] - data.share[a] || a - b),
     number: all,
-    map: [...all].sort((a, b) => angle[a] - angle[b]),
+    map: angle === undefined ? all : [...all].sort((a, b) => angle[a] - angle[b]),
   };
   for (const draw of onOverview) draw();
 }
@@ -115,8 +115,10 @@ function followed(id) {
 }
 
 const isPoor = (k) => data.quality[k] !== null;
-const hue = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light))`;
-const soft = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light) / .38)`;
+// Grey until there is a map.
+const tint = (k) => (angle === undefined ? "0 0%" : `${angle[k].toFixed(0)} var(--sat)`);
+const hue = (k) => `hsl(${tint(k)} var(--light))`;
+const soft = (k) => `hsl(${tint(k)} var(--light) / .38)`;
 // Inside a document its topics have colours that everybody can tell apart, and letters; the hue of the map is the map's.
 const OWN = ["#56b4e9", "#e69f00", "#d1478c", "#6a80f8", "#5fe67a", "#8f7c56", "#cfc5af", "#c2e0f0"];
 function ownColours(topics) {

@@ -5,6 +5,9 @@ const circles = []; // by row; a circle keeps its topic through edits
 const circleOf = new Map(); // the same by the number that stays with a topic
 const radius = (k) => Math.max(Math.sqrt(0.4 * data.share[k]), 0.004); // as results/topic_map.py
 const isTiny = (k) => data.share[k] < 0.2 / K;
+const MAP_HINT = "Topics with the same words are near each other. The area of a circle is the share of the topic.";
+const NO_MAP =
+  "The map of more than a hundred topics takes some seconds. During a fit it is drawn when the fit is over.";
 const box = { x: -1, y: -1, w: 2, h: 2, isWhole: true }; // what is seen, at least
 
 const isHidden = (k) => isTiny(k) && !state.tiny && k !== state.topic && !state.wordTopics.some(([j]) => j === k);
@@ -17,6 +20,11 @@ function drawMap() {
       circleOf.delete(id);
     }
   circles.length = 0;
+  $("map-hint").textContent = data.x === null ? NO_MAP : MAP_HINT;
+  if (data.x === null) {
+    map.replaceChildren();
+    return;
+  }
   for (const k of orders.size) {
     const id = data.ids[k];
     if (!circleOf.has(id)) circleOf.set(id, newCircle());
@@ -133,7 +141,7 @@ function regionsOf({ joins }) {
 }
 
 function updateMap() {
-  if (data === null) return;
+  if (!circles.length) return;
   if (box.isWhole) fitMap();
   const wide = map.clientWidth || 800;
   const high = map.clientHeight || 600;

@@ -9,7 +9,7 @@ async function selectTopic(k, { scroll = true, stay = false } = {}) {
   for (const circle of map.querySelectorAll(".chosen")) circle.classList.remove("chosen");
   state.topic = k;
   if (!stay) state.documents = 3;
-  circles[k].classList.add("chosen");
+  circles[k]?.classList.add("chosen");
   if (scroll) scrollToTopic(k);
   drawList();
   updateMap();

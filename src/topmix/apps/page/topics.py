@@ -30,15 +30,15 @@ MOST_TERMS, MOST_VERSIONS, MOST_CELLS = 40, 60, 60_000  # that a page shows
 def overview(
     view: ModelView,
     corpus: Corpus | None,
-    positions: NDArray[np.float64],
+    positions: NDArray[np.float64] | None,
     of_topics: list[str] | None = None,
     words: list[list[str]] | None = None,
 ) -> Json:
     """The model, its parameters, [pass, seconds, objective, phase] of each pass; and per topic the number that stays
     with it through edits, its most relevant words, the name that somebody gave it or null, its share, why it is hardly
-    worth reading or null, and its position on the map. `of_topics` is their quality, where more than the topics is
-    known, and `words` are their labels, where they are known. Of a consensus also [share of the fits that have it, low,
-    high, reliability] or null, and its words that come and go."""
+    worth reading or null, and its position on the map, if there is one. `of_topics` is their quality, where more than
+    the topics is known, and `words` are their labels, where they are known. Of a consensus also [share of the fits that
+    have it, low, high, reliability] or null, and its words that come and go."""
     topics, history = view.topics, view.fitted.history
     ids, became, _ = edits.numbering(view.model)
     rows = "rows" if isinstance(view.fitted.model, Admixture) else "documents"
@@ -66,8 +66,8 @@ def overview(
         "names": view.name_of(),
         "share": [float(f"{s:.5g}") for s in topics.share],
         "quality": [None if why == GOOD else why for why in of_topics or quality(topics)],
-        "x": [round(float(x), 4) for x in positions[:, 0]],
-        "y": [round(float(y), 4) for y in positions[:, 1]],
+        "x": None if positions is None else np.round(positions[:, 0], 4).tolist(),
+        "y": None if positions is None else np.round(positions[:, 1], 4).tolist(),
     }
     if (r := topics.reproducibility) is not None:
         numbers = np.round([r.found, r.low, r.high, r.reliability], 3).T.tolist()

@@ -12,7 +12,7 @@ async function selectWord(word) {
   circles.forEach((circle) => {
     circle.style.fillOpacity = "";
   });
-  for (const [k, weight] of found.topics) circles[k].style.fillOpacity = 0.2 + 0.8 * weight;
+  for (const [k, weight] of found.topics) circles[k]?.style.setProperty("fill-opacity", 0.2 + 0.8 * weight);
   $("word-card").replaceChildren(
     element(
       "h2",
