@@ -7,8 +7,7 @@ from topmix.corpus.generate import LdaSample, sample_lda
 from topmix.corpus.rows import Rows
 from topmix.corpus.vectorize import Vectorizer, from_texts
 from topmix.io.libraries import from_anndata, from_gensim
-from topmix.io.readers import read_corpus, write_corpus
-from topmix.io.texts import read_texts
+from topmix.io.readers import read_corpus, read_texts, write_corpus
 
 __all__ = [
     "Corpus",

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from topmix.data import from_texts, read_corpus, read_texts, sample_lda, write_corpus
-from topmix.io.readers import look
-from topmix.io.texts import text_format
+from topmix.io.readers import look, text_format
 
 
 def write(path, text, encoding="utf-8"):

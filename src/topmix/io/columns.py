@@ -18,7 +18,7 @@ from topmix.base.paths import path_of
 from topmix.corpus.documents import plain
 from topmix.io.libraries import ArrowTable, as_table, is_anndata, open_anndata
 from topmix.io.parquet import batches_of, open_parquet, parquet_files
-from topmix.io.texts import read_texts, text_format
+from topmix.io.readers import read_texts, text_format
 
 Values = Sequence[Any] | np.ndarray  # one per document
 FREQUENCIES = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}

@@ -42,10 +42,9 @@ from topmix.io.libraries import (
     texts_of,
 )
 from topmix.io.priors import ColumnPrior
-from topmix.io.readers import kind_of_text, read_corpus
+from topmix.io.readers import look, read_corpus, read_texts
 from topmix.io.reading import How, Keywords, Reading
 from topmix.io.rows import checked_names, in_known_words, kind_of_frame, read_matrix
-from topmix.io.texts import read_texts
 
 if TYPE_CHECKING:
     from topmix.engines.engine import Engine
@@ -285,7 +284,7 @@ class _Door:
         if Path(X).suffix.lower() == ".h5ad":
             with open_anndata(X) as adata:
                 return _Read(from_anndata(adata, self.how.layer, most_entries=self._most_entries))
-        if kind_of_text(X, self.how.format) is None:
+        if look(X, self.how.format).texts is None:
             return _Read(read_corpus(X, format=self.how.format, **self.how.file))
         return document_blocks(read_texts(X, format=self.how.format, field=self.how.text, **self.how.file))
 
@@ -300,7 +299,7 @@ class _Door:
         is_frame = hasattr(X, "shape") and hasattr(X, "columns")
         if is_frame and (np.prod(X.shape, dtype=float) <= BLOCK_CELLS or hasattr(X, "sparse")):
             return _Read(X)  # small: scikit-learn checks it
-        return _Read(counts_of(table, table.names, self._most_entries))
+        return _Read(counts_of(table, self._most_entries))
 
     def _vectorizer(self) -> Any:
         given = self.how.vectorizer

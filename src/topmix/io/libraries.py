@@ -62,8 +62,8 @@ class Table(ABC):
         """Blocks of rows, each the values of these columns; missing values are None."""
 
     @abstractmethod
-    def numbers(self, columns: Sequence[str]) -> Iterator[NDArray[np.float32]]:
-        """Blocks of rows of these columns, [rows, columns]."""
+    def numbers(self) -> Iterator[NDArray[np.float32]]:
+        """Blocks of rows, [rows, columns]."""
 
     def column(self, name: str, where: str = "") -> list[object]:
         """All values of a column."""
@@ -111,8 +111,8 @@ class PandasTable(Table):
             plain = part.astype(object)
             yield list(plain.where(plain.notna(), None).itertuples(index=False, name=None))
 
-    def numbers(self, columns: Sequence[str]) -> Iterator[NDArray[np.float32]]:
-        for part in self._parts(columns, max(1, BLOCK_CELLS // max(len(columns), 1))):
+    def numbers(self) -> Iterator[NDArray[np.float32]]:
+        for part in self._parts(self.names, max(1, BLOCK_CELLS // max(len(self.names), 1))):
             yield part.to_numpy(dtype=np.float32, na_value=np.nan)
 
     def _parts(self, columns: Sequence[str], n_rows: int) -> Iterator[pd.DataFrame]:
@@ -126,14 +126,15 @@ class ArrowTable(Table):
 
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]):
         self.batches, self.names = batches, list(schema.names)
-        self.texts = [field.name for field in schema if _is_string(field.type)]
+        strings = ("string", "large_string", "string_view", "dictionary<values=string")
+        self.texts = [field.name for field in schema if str(field.type).partition(",")[0] in strings]
 
     def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[object, ...]]]:
         for part in self._parts(columns, BLOCK_ROWS):
             yield list(zip(*(column.to_pylist() for column in part)))
 
-    def numbers(self, columns: Sequence[str]) -> Iterator[NDArray[np.float32]]:
-        for part in self._parts(columns, max(1, BLOCK_CELLS // max(len(columns), 1))):
+    def numbers(self) -> Iterator[NDArray[np.float32]]:
+        for part in self._parts(self.names, max(1, BLOCK_CELLS // max(len(self.names), 1))):
             yield np.column_stack([column.to_numpy(zero_copy_only=False).astype(np.float32) for column in part])
 
     def _parts(self, columns: Sequence[str], n_rows: int) -> Iterator[list[pa.Array]]:
@@ -142,11 +143,6 @@ class ArrowTable(Table):
             for begin in range(0, len(batch), n_rows):
                 part = batch.slice(begin, n_rows)
                 yield [part.column(i) for i in where]
-
-
-def _is_string(kind: pa.DataType) -> bool:
-    name = str(kind)
-    return name in ("string", "large_string", "string_view") or name.startswith("dictionary<values=string")
 
 
 def text_columns(table: Table, text: str | Sequence[str] | None) -> list[str]:
@@ -159,11 +155,9 @@ def text_columns(table: Table, text: str | Sequence[str] | None) -> list[str]:
                 raise CorpusError(f"no column {column!r} for text=; the columns are {_listed(table.names)}")
         return wanted
     found = table.texts
-    if not found:
-        return []
     if DEFAULT_TEXT_FIELD in found:
         return [DEFAULT_TEXT_FIELD]
-    if len(table.names) == 1:
+    if not found or len(table.names) == 1:
         return found
     raise CorpusError(
         f"the columns {_listed(found)} hold strings: pass text={found[0]!r} to count the words of that column, or "
@@ -191,13 +185,13 @@ def texts_of(table: Table, columns: Sequence[str]) -> Iterator[str]:
         )
 
 
-def counts_of(table: Table, columns: Sequence[str], most_entries: int | None = None) -> Corpus:
+def counts_of(table: Table, most_entries: int | None = None) -> Corpus:
     """One column per word."""
     with CorpusBuilder(most_entries=most_entries) as builder:
-        for block in table.numbers(columns):
+        for block in table.numbers():
             rows = sp.csr_array(block)
             builder.append(rows.indptr, rows.indices, rows.data)
-        return builder.finish(list(columns))
+        return builder.finish(table.names)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -239,8 +233,7 @@ def from_anndata(
     out : path or None
         Build the corpus in this file, and map it from there.
     most_entries : int or None
-        Counts of a backed file that are kept in memory. If there are more, they move to a temporary file, which is
-        mapped and is removed with the corpus. None keeps all of them in memory.
+        Counts of a backed file that are kept in memory. If there are more, they move to a temporary file.
     """
     if layer is not None and layer not in adata.layers:
         raise CorpusError(f"no layer {layer!r}; the layers are {', '.join(map(repr, adata.layers.keys())) or 'none'}")
@@ -276,16 +269,11 @@ def from_gensim(
 
     With `out` the corpus is built in that file, in bounded memory, and mapped from it.
     """
-    return Corpus.from_rows(corpus, None if id2word is None else _words(id2word), out=out)
-
-
-def _words(id2word: Mapping[int, str] | Sequence[str]) -> list[str]:
-    if isinstance(id2word, Sequence):
-        return list(id2word)
-    ids = sorted(id2word.keys())
-    for expected, v in enumerate(ids):
-        if v != expected:
-            raise CorpusError(
-                f"id2word has no word {expected}: call compactify() of gensim's Dictionary to close the gaps"
-            )
-    return [id2word[v] for v in ids]
+    if id2word is None or isinstance(id2word, Sequence):
+        return Corpus.from_rows(corpus, id2word, out=out)
+    ids = list(id2word.keys())
+    if gaps := set(range(len(ids))).difference(ids):
+        raise CorpusError(
+            f"id2word has no word {min(gaps)}: call compactify() of gensim's Dictionary to close the gaps"
+        )
+    return Corpus.from_rows(corpus, [id2word[v] for v in range(len(ids))], out=out)

@@ -121,10 +121,6 @@ def parquet_texts(path: Path, field: Fields, id_field: str | None) -> Iterator[D
 # Counts.
 
 
-def _matches(head: bytes) -> bool:
-    return head[:4] == b"PAR1"
-
-
 def _read(path: Path, options: Options) -> Corpus:
     path = local_copy(path) if is_remote(path) else path  # all of it is read
     with open_parquet(path) as file, CorpusBuilder(options.out) as builder:
@@ -239,4 +235,4 @@ def _write(corpus: Corpus, path: Path) -> None:
             writer.write_batch(pa.record_batch(arrays, schema=schema))
 
 
-PARQUET = Format("parquet", (SUFFIX,), _matches, _read, _write)
+PARQUET = Format("parquet", (SUFFIX,), rb"PAR1", _read, _write)

@@ -1,31 +1,68 @@
-"""Read and write corpora in all formats: what is at a path, and who reads it.
+"""What is at a path, and who reads it: texts, one document at a time, or counts.
 
-texts              in the formats of `topmix.io.texts`, by the name of the path; *.txt unless its first bytes are
-                   those of a format of counts, and Parquet if it has a column of strings
-any other file     counts, by the file's name and first bytes
+    .jsonl .ndjson     one JSON object per line; `field` names the field with the text (several fields are joined)
+    .csv .tsv          a header, then one document per row; `field` names the column with the text. A header without
+                       commas may have semicolons, tabs or bars between its columns
+    .txt .text         one document per line, unless the first bytes are those of a format of counts
+    .parquet           one document per row, if there is a column of strings; `field` names the column with the text
+    a folder           one document per file, found recursively, in sorted order; hidden files are skipped. A folder
+                       without texts may have *.parquet files, with one document per row
+    any other file     counts, by the file's name and first bytes
+
+A file behind a URL such as s3:// is fetched first, except for Parquet, which is read where it is. Text files may be
+compressed with gzip (.gz). Errors name the file and the line.
 """
 
 from __future__ import annotations
 
-import os
-from dataclasses import fields
+import csv
+import json
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from topmix.base.checks import CorpusError
-from topmix.base.paths import TEMPORARY_SUFFIX, path_of
+from topmix.base.paths import TEMPORARY_SUFFIX, is_remote, path_of
+from topmix.base.remote_file import local_copy
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.documents import document_blocks
+from topmix.corpus.documents import (
+    Document,
+    Fields,
+    document_blocks,
+    document_of,
+    field_list,
+    first_and_all,
+    is_hidden,
+)
 from topmix.corpus.vectorize import Vectorizer
-from topmix.io.count_lines import MATRIX_MARKET, UCI
-from topmix.io.formats import H5AD, NPZ, SAVED, Format, Options, VocabularyLike
-from topmix.io.parquet import PARQUET, holds_texts, parquet_files
-from topmix.io.textfile import TextFile
-from topmix.io.texts import READERS, TextFormat, fetched, text_format, texts_at
+from topmix.io.formats import H5AD, MATRIX_MARKET, NPZ, SAVED, UCI, Format, Options, VocabularyLike
+from topmix.io.parquet import PARQUET, SUFFIX, holds_texts, parquet_files, parquet_texts
+from topmix.io.textfile import TextFile, plain_name
 
-# Formats of counts. To add one, define a `Format` in a file here and add it to the list. The first bytes of a file are
-# tried in this order.
+# Formats of counts. The first bytes of a file are tried in this order.
 FORMATS: dict[str, Format] = {f.name: f for f in (SAVED, PARQUET, NPZ, H5AD, MATRIX_MARKET, UCI)}
+TEXT_SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".txt": "lines", ".text": "lines"}
+SAVED_SUFFIX = ".topmix"  # of corpora, which are read where they are
+OTHER_TEXTS = (".md", ".rst", ".tex", ".html", ".htm", ".xml", ".eml", ".log")  # texts that a folder may hold, too
+_CSV_LIMIT = 1 << 30  # characters per field; the limit of the csv module is 128 KB, too short for a book
+_csv_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """The options of `read_texts`."""
+
+    field: Fields = None
+    id_field: str | None = None
+    encoding: str = "utf-8"
+    errors: str = "strict"
+    pattern: str | None = None
 
 
 class Source(NamedTuple):
@@ -36,7 +73,7 @@ class Source(NamedTuple):
     counts: Format | None  # where it is not texts; None where neither name nor first bytes tell
 
 
-def look(path: str | os.PathLike[str], format: str | None = None) -> Source:
+def look(path: str | PathLike[str], format: str | None = None) -> Source:
     """Texts or counts: as `format` says, or by the name and the first bytes."""
     source = fetched(path)
     if source.name.endswith(TEMPORARY_SUFFIX):
@@ -45,17 +82,26 @@ def look(path: str | os.PathLike[str], format: str | None = None) -> Source:
     if kind == "parquet" and not source.is_dir() and not holds_texts(parquet_files(source)[0]):
         return Source(source, None, PARQUET)
     if kind not in READERS:
-        return Source(source, None, _recognised(source) if format is None else named_format(format))
+        return Source(source, None, _recognised(source) if format is None else _named_format(format))
     counts = _recognised(source) if kind == "lines" and format is None else None
     return Source(source, kind if counts is None else None, counts)
 
 
+def _recognised(path: Path) -> Format | None:
+    named = next((f for f in FORMATS.values() if f.is_named(path)), None)
+    if named is not None:
+        return named
+    with TextFile(path) as file:
+        head = file.head()
+    return next((f for f in FORMATS.values() if f.matches(head)), None)
+
+
 def read_corpus(
-    path: str | os.PathLike[str],
+    path: str | PathLike[str],
     *,
     format: str | None = None,
     vocabulary: VocabularyLike = None,
-    out: str | os.PathLike[str] | None = None,
+    out: str | PathLike[str] | None = None,
     verify: bool = True,
     **text: Any,
 ) -> Corpus:
@@ -102,17 +148,12 @@ def read_corpus(
     try:
         return source.counts.read(file, how)
     except CorpusError as error:  # errors of the builder do not name the file
-        if file.name in str(error) or (isinstance(vocabulary, str | os.PathLike) and str(vocabulary) in str(error)):
+        if file.name in str(error) or (isinstance(vocabulary, str | PathLike) and str(vocabulary) in str(error)):
             raise
         raise CorpusError(f"{file}: {error}") from error
 
 
-def kind_of_text(path: str | os.PathLike[str], format: str | None = None) -> str | None:
-    """The text format in which `read_corpus` reads this path, or None if it reads counts."""
-    return look(path, format).texts
-
-
-def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | None = None) -> None:
+def write_corpus(corpus: Corpus, path: str | PathLike[str], format: str | None = None) -> None:
     """Write a corpus. Without `format`, the name of the file decides (`docword.X.txt`, `.mtx.gz`, ...).
 
     Text formats are compressed when the name ends in .gz. All formats except `.topmix` and Parquet write the vocabulary
@@ -121,7 +162,7 @@ def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | Non
     """
     target = path_of(path)
     if format is not None:
-        chosen = named_format(format)
+        chosen = _named_format(format)
     else:
         named = [f for f in FORMATS.values() if f.is_named(target)]
         if not named:
@@ -130,17 +171,193 @@ def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | Non
     chosen.write(corpus, target)
 
 
-def named_format(name: str) -> Format:
+def _named_format(name: str) -> Format:
     """A format of counts by its name."""
     if name not in FORMATS:
         raise ValueError(f"unknown format {name!r}; pass one of {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
-def _recognised(path: Path) -> Format | None:
-    named = next((f for f in FORMATS.values() if f.is_named(path)), None)
-    if named is not None:
-        return named
-    with TextFile(path) as file:
-        head = file.head()
-    return next((f for f in FORMATS.values() if f.matches(head)), None)
+def read_texts(
+    path: str | PathLike[str],
+    *,
+    format: str | None = None,
+    field: Fields = None,
+    id_field: str | None = None,
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    pattern: str | None = None,
+) -> Iterator[Document]:
+    """The documents of a file or folder as an iterator of (name, text).
+
+    Parameters
+    ----------
+    path : path or URL
+    format : {"folder", "jsonl", "csv", "tsv", "lines", "parquet"} or None
+        The format. None recognises it by the name of the path.
+    field : str, several, or None
+        The field (JSON lines) or column (CSV, Parquet) with the text; several are joined by a newline. None is "text".
+    id_field : str or None
+        The field or column with the name of the document. None is "id" if there is one, else the line number.
+    encoding : str
+        The encoding of the files, as in the built-in `open`.
+    errors : str
+        How to treat bytes that cannot be decoded, as in the built-in `open`: strict, replace or ignore.
+    pattern : str or None
+        For a folder: the files to read, such as "*.md". None reads *.txt and *.text, compressed or not.
+    """
+    return texts_at(fetched(path), format, TextFormat(field, id_field, encoding, errors, pattern))
+
+
+def texts_at(path: Path, format: str | None, options: TextFormat) -> Iterator[Document]:
+    """The texts at a path that `fetched` gave."""
+    kind = format or (text_format(path) if options.pattern is None else "folder")
+    if not (kind == "parquet" and is_remote(path)) and not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file or folder")
+    if options.pattern is not None and not path.is_dir():
+        raise ValueError(f"{path}: pattern= is for folders, but this is a file")
+    if kind not in READERS:
+        missing = "holds no *.txt files; choose files with pattern="
+        problem = missing if path.is_dir() else "not a known kind of text file"
+        raise ValueError(f"{path}: {problem} (known are folders and {', '.join(TEXT_SUFFIXES)}, also with .gz)")
+    if kind in ("folder", "lines") and (options.field is not None or options.id_field is not None):
+        raise ValueError(
+            f"{path}: field= and id_field= are for JSON lines, CSV and Parquet, but this path has no fields"
+        )
+    return READERS[kind](path, options)
+
+
+def fetched(path: str | PathLike[str]) -> Path:
+    """The path; for a URL that of its copy on this machine. Folders, saved corpora and Parquet are read where they
+    are."""
+    there = path_of(path)
+    if not is_remote(path) or there.suffix.lower() in (SUFFIX, SAVED_SUFFIX) or "*" in str(path) or there.is_dir():
+        return there
+    return local_copy(path)
+
+
+def text_format(path: str | PathLike[str]) -> str | None:
+    """The text format by the name of the path, or by the files in a folder. None if it is not text."""
+    path = path_of(path)
+    if is_remote(path) and ("*" in path.name or path.suffix.lower() == SUFFIX):
+        return "parquet"
+    if path.is_dir():
+        if any(True for _ in text_files(path)):
+            return "folder"
+        return "parquet" if parquet_files(path) else None
+    return "parquet" if path.suffix.lower() == SUFFIX else TEXT_SUFFIXES.get(Path(plain_name(path)).suffix.lower())
+
+
+def text_files(folder: Path, pattern: str | None = None) -> Iterator[Path]:
+    """The files of a folder that are not hidden: those of a pattern, or *.txt and *.text, compressed or not."""
+    for path in folder.rglob(pattern or "*"):
+        is_wanted = pattern is not None or plain_name(path).lower().endswith((".txt", ".text"))
+        if is_wanted and not is_hidden(path, folder) and path.is_file():
+            yield path
+
+
+def _lines(path: Path, options: TextFormat, newline: str | None = None) -> Iterator[tuple[int, str]]:
+    """(line number from 1, line)."""
+    n = 0
+    try:
+        with TextFile(path) as file, file.text(options.encoding, options.errors, newline) as lines:
+            for n, line in enumerate(lines, 1):
+                yield n, line
+    except UnicodeDecodeError as error:
+        raise _undecodable(path, options, f"after line {n}", error) from error
+
+
+def _undecodable(path: Path, options: TextFormat, where: str, error: UnicodeDecodeError) -> CorpusError:
+    return CorpusError(f"{path}: not {options.encoding} {where}: {error.reason}; see encoding= and errors=")
+
+
+def _read_lines(path: Path, options: TextFormat) -> Iterator[Document]:
+    return ((str(n), line.rstrip("\r\n")) for n, line in _lines(path, options))
+
+
+def _read_jsonl(path: Path, options: TextFormat) -> Iterator[Document]:
+    for n, line in _lines(path, options):
+        if line.strip():
+            yield json_document(line, options, f"{path}: line {n}", n)
+
+
+def json_document(line: str, options: TextFormat, where: str, n: int) -> Document:
+    """The document of a line, which is a JSON object."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:  # brackets nested too deep, numbers with thousands of digits
+        raise CorpusError(f"{where}: not JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise CorpusError(f"{where}: expected a JSON object, found {type(record).__name__}")
+    return document_of(record, field_list(options.field), options.id_field, where, n)
+
+
+def _read_csv(path: Path, options: TextFormat, delimiter: str = ",") -> Iterator[Document]:
+    field, id_field = options.field, options.id_field
+    first, lines = first_and_all(line for _, line in _lines(path, options, newline=""))
+    if first is not None and delimiter not in first:  # spreadsheets of many countries write semicolons
+        delimiter = max(delimiter, *";\t|", key=first.count)
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        header = _next_row(rows) or []
+        fields = header if field is None and len(header) == 1 else field_list(field)
+        for column in [*fields, *([id_field] if id_field else [])]:
+            if column not in header:
+                known = ", ".join(map(repr, header)) or "nothing"
+                raise CorpusError(f"{path}: no column {column!r}; the header has {known}. Pass text= or field=")
+        while (row := _next_row(rows)) is not None:
+            where = f"{path}: line {rows.line_num}"
+            if row and len(row) != len(header):
+                raise CorpusError(f"{where}: {len(row)} fields, but the header has {len(header)}")
+            if row:
+                yield document_of(dict(zip(header, row)), fields, id_field, where, rows.line_num)
+    except csv.Error as error:
+        raise CorpusError(f"{path}: line {rows.line_num}: {error}") from error
+
+
+def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
+    """The next row, or None. Meanwhile the csv module takes long fields: its limit is that of the whole process."""
+    with _csv_lock:
+        before = csv.field_size_limit(_CSV_LIMIT)
+        try:
+            return next(rows, None)
+        finally:
+            csv.field_size_limit(before)
+
+
+def _read_folder(folder: Path, options: TextFormat) -> Iterator[Document]:
+    pattern = options.pattern
+    paths = sorted(text_files(folder, pattern), key=lambda p: p.relative_to(folder).parts)
+    if not paths:
+        missing = f"no file matches {pattern!r}" if pattern else "no *.txt or *.text file; choose files with pattern="
+        raise CorpusError(f"{folder}: {missing}")
+    others = Counter(path.suffix.lower() for path in ([] if pattern else text_files(folder, "*")))
+    left_out = [(suffix, n) for suffix, n in others.most_common() if suffix in OTHER_TEXTS]
+    if left_out:
+        warnings.warn(
+            f"{folder}: only *.txt files are read, and others are left out "
+            f"({', '.join(f'{n} {suffix}' for suffix, n in left_out)}): pass pattern='*{left_out[0][0]}' to read "
+            "these, or pattern='*' for all files",
+            UserWarning,
+            stacklevel=3,
+        )
+
+    def documents() -> Iterator[Document]:
+        for path in paths:
+            try:
+                with TextFile(path) as file, file.text(options.encoding, options.errors) as text:
+                    yield path.relative_to(folder).as_posix(), text.read()
+            except UnicodeDecodeError as error:
+                raise _undecodable(path, options, f"at byte {error.start}", error) from error
+
+    return documents()
+
+
+READERS: dict[str, Callable[[Path, TextFormat], Iterator[Document]]] = {
+    "folder": _read_folder,
+    "jsonl": _read_jsonl,
+    "csv": _read_csv,
+    "tsv": partial(_read_csv, delimiter="\t"),
+    "lines": _read_lines,
+    "parquet": lambda path, options: parquet_texts(path, options.field, options.id_field),
+}

@@ -57,7 +57,9 @@ def read_matrix(X: object, owner: str, known: Reading | None, names: Sequence[st
             corpus = Corpus.from_scipy(_own(X, given))
     if known is not None:
         return corpus, known
-    words = np.asarray(checked_names(names, corpus.n_words), dtype=object) if names is not None else _names(stand_in)
+    words = vars(stand_in).get("feature_names_in_")
+    if names is not None:
+        words = np.asarray(checked_names(names, corpus.n_words), dtype=object)
     return corpus, Reading(corpus.n_words, words, named=names is not None, frame=kind_of_frame(given))
 
 
@@ -102,7 +104,7 @@ def unchecked_rows(X: object, *, owner: str, known: Reading | None = None, spars
         rows = Rows(validate_data(stand_in, data, reset=known is None, **ROWS), check=False)
     if known is not None:
         return rows, known
-    words = _names(stand_in) if names is None else np.asarray(names, dtype=object)
+    words = vars(stand_in).get("feature_names_in_") if names is None else np.asarray(names, dtype=object)
     return rows, Reading(rows.shape[1], words, frame=kind_of_frame(X))
 
 
@@ -277,19 +279,14 @@ def _places_of_missing(X: Any) -> Iterator[None]:
     except ValueError as error:
         if not re.search("contains (NaN|infinity)", str(error)):
             raise
-        if sp.issparse(X):
-            entries = X.tocoo()
-            rows, columns, numbers = entries.row, entries.col, entries.data
-        else:
-            numbers = np.asarray(X, dtype=np.float64)
-            rows, columns = (place.ravel() for place in np.indices(numbers.shape))
-        bad = np.flatnonzero(~np.isfinite(numbers.ravel()))
+        entries = sp.coo_array(X if sp.issparse(X) else np.asarray(X, dtype=np.float64))
+        bad = np.flatnonzero(~np.isfinite(entries.data))
         if not len(bad):  # too large for a float
             raise ValueError(f"{str(error).splitlines()[0]} Divide X by a constant.") from None
-        what = "NaN" if np.isnan(numbers.ravel()[bad[0]]) else "infinity"
+        what = "NaN" if np.isnan(entries.data[bad[0]]) else "infinity"
         raise ValueError(
-            f"X contains {what} in row {rows[bad[0]]}, column {columns[bad[0]]}, and {len(bad):,} such values in all. "
-            "Counts are numbers from 0: leave these rows out, or put 0 where nothing was counted"
+            f"X contains {what} in row {entries.row[bad[0]]}, column {entries.col[bad[0]]}, and {len(bad):,} such "
+            "values in all. Counts are numbers from 0: leave these rows out, or put 0 where nothing was counted"
         ) from None
 
 
@@ -301,11 +298,6 @@ def _stand_in(owner: str, known: Reading | None) -> Any:
         if known.words is not None:
             stand_in.feature_names_in_ = known.words
     return stand_in
-
-
-def _names(stand_in: object) -> NDArray[np.object_] | None:
-    names: NDArray[np.object_] | None = vars(stand_in).get("feature_names_in_")
-    return names
 
 
 def _own(X: Any, given: Any) -> Any:

@@ -27,10 +27,9 @@ from topmix.estimators.mixture import rows_of
 from topmix.estimators.vectors import texts_of_documents
 from topmix.io.columns import column_of
 from topmix.io.documents import DEFAULTS, read, read_known, read_parts
-from topmix.io.readers import kind_of_text, read_corpus
+from topmix.io.readers import OTHER_TEXTS, TextFormat, json_document, look, read_corpus, read_texts
 from topmix.io.reading import How, Reading
 from topmix.io.rows import in_groups, number_table, split_groups
-from topmix.io.texts import OTHER_TEXTS, TextFormat, json_document, read_texts
 from topmix.results.mixture import FittedMixture
 from topmix.selection.views import fitted_of
 
@@ -69,7 +68,7 @@ def how_to_read(path: Path, settings: Settings) -> tuple[bool, How]:
     form = counts.pop("format", None)
     if form is None and "pattern" in reading and path.is_dir():
         form = "folder"
-    kind = kind_of_text(path, form)
+    kind = look(path, form).texts
     if kind is None:
         return False, How(format=form, file={**counts, **reading})
     if counts:
