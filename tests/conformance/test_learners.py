@@ -69,21 +69,12 @@ def test_the_bound_of_a_mixture_rises_at_every_pass(name, likelihood, L, n_shard
     assert bound[-1] > bound[0] or L == 1  # hard assignments may stand still after one pass
 
 
-class Copies:
-    """What callbacks see: copies of the model."""
-
-    def fitted(self, model, history):
-        return copy.deepcopy(model)
-
-    def estimator(self, fitted):
-        return fitted
-
-
 @pairs
 def test_resumed_is_uninterrupted(name, what, problem, flat):
     def run(passes, n):
         seen = []
-        fit = Fit(None, FitSettings("", 0.0, 0, Copies()), [lambda record, view: seen.append(view.fitted())])
+        copies = FitSettings("", 0.0, 0, lambda model, history: copy.deepcopy(model), lambda fitted: fitted)
+        fit = Fit(None, copies, [lambda record, view: seen.append(view.fitted())])
         fit.passes, fit.stopping, fit.is_due = passes, Stopping(n, -np.inf), lambda is_last: False
         while not fit.is_over:
             fit.step()

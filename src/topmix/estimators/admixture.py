@@ -211,7 +211,7 @@ class AdmixtureEstimator(VectorMixture):
         """Whether a higher objective also means better clusters."""
         return True
 
-    def _further(self, problem: Problem, found: Outcome, settings: FitSettings[FittedMixture]) -> Outcome:
+    def _further(self, problem: Problem, found: Outcome, settings: FitSettings) -> Outcome:
         is_done = problem.is_warm or self._is_process() or not (self._exchanges() and found.converged)
         if is_done or not self._component("learner").remembers_rows:
             return found

@@ -30,7 +30,7 @@ from topmix.estimators.files import save
 from topmix.io.reading import FRAMES
 from topmix.learn.history import Callback, Clock, Record
 from topmix.learn.learners import Learner
-from topmix.learn.problem import FitReport, FitSettings, Interrupted, warn_of_interrupt
+from topmix.learn.problem import FitSettings, Interrupted, warn_of_interrupt
 from topmix.results.topics import AboutFit, Fitted
 from topmix.results.view import Columns, DataFrame, frame
 
@@ -232,13 +232,14 @@ class Estimator(BaseEstimator, Generic[F]):
 
     def _settings(
         self, size: float, n_features: int, fitted: Callable[[Any, Sequence[Record]], F], clock: Clock
-    ) -> FitSettings[F]:
+    ) -> FitSettings:
         """How a fit of this estimator runs, as its parameters say."""
         return FitSettings(
             title=type(self).__name__,
             size=size,
             n_features=n_features,
-            report=FitReport(fitted, self._with),
+            fitted=fitted,
+            estimator=self._with,
             n_init=1 if self._is_warm() else whole_number(self.n_init, "n_init"),
             max_time=None if self.max_time is None else positive_number(self.max_time, "max_time"),
             callbacks=list(self.callbacks or ()),

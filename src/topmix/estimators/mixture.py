@@ -199,7 +199,7 @@ class MixtureEstimator(Started, ClusterEstimator):
     def _plan(self, data: Corpus | Rows, weight: np.ndarray | None) -> PassPlan:
         return ClusterPasses
 
-    def _further(self, problem: Problem, found: Outcome, settings: FitSettings[FittedMixture]) -> Outcome:
+    def _further(self, problem: Problem, found: Outcome, settings: FitSettings) -> Outcome:
         """The fit goes on in another way, where there is one."""
         return found
 

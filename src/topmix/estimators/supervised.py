@@ -131,7 +131,7 @@ class SupervisedLDA(Seeded, TargetTopics):
         self,
         problem: Problem,
         result: Outcome,
-        settings: FitSettings[FittedTopics],
+        settings: FitSettings,
         rng: np.random.Generator,
         n_classes: int,
     ) -> tuple[float, Outcome]:
@@ -161,7 +161,7 @@ class SupervisedLDA(Seeded, TargetTopics):
         problem: Problem,
         model: TopicModel,
         docs: DocTopics,
-        settings: FitSettings[FittedTopics],
+        settings: FitSettings,
         rng: np.random.Generator,
         n_classes: int,
     ) -> float:

@@ -182,7 +182,7 @@ class VariationalTopics(Learning, EditedTopics):
         options: FitOptions,
         lda: VariationalTopics | None = None,
         labels: Labels | None = None,
-    ) -> tuple[Problem, FitSettings[FittedTopics], np.random.Generator]:
+    ) -> tuple[Problem, FitSettings, np.random.Generator]:
         """What there is to solve, by this estimator or by an `lda` with its settings, and how."""
         by = self if lda is None else lda
         check_sums(corpus)

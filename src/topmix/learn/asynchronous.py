@@ -5,33 +5,45 @@ worker that holds some parameters solves its own rows for them, puts the new sta
 sends the parameters on. This learner therefore opens workers of its own, and what it yields are snapshots of a fit that
 goes on meanwhile: sums of what each worker alone has written, which are consistent though nobody stopped. Who is first
 depends on timing, so with several workers the bits differ from run to run; with one they do not.
+
+On a cluster no worker has all parameters: a block of them is at one worker at a time. The driver has the model, because
+it makes an estimator of it; it deals blocks out and collects them after each pass, while workers go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
+from topmix import _core
 from topmix.base.checks import one_of, whole_number, whole_number_or_none
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import Rows
 from topmix.corpus.shard import Batches, at_random
+from topmix.engines.blocks import LostWorker
 from topmix.engines.engine import Engine
 from topmix.engines.local import Threads
 from topmix.engines.ray_engine import Ray
-from topmix.learn.learners import Learner, Passes, SomeWorkers, State, Task
+from topmix.learn.learners import Learner, Passes, PassResult, SomeWorkers, State, Task
 from topmix.models.covariate_prior import CovariatePrior, LabelPrior
-from topmix.models.model import Model
+from topmix.models.model import Model, Stats
 from topmix.models.stick_prior import StickPrior
 from topmix.models.topics import TopicModel
 
 if TYPE_CHECKING:
-    from topmix.learn.asynchronous_workers import OwnRows
+    from topmix.engines.ray_blocks import BlockRound
 
+LOG = logging.getLogger("topmix.ray")
+MOST_LOST = 6  # workers in one pass, before it is taken to be the cause
 FIRST_BATCHES = 10  # of the first pass of a mixture, at most
+
+M = TypeVar("M", bound=Model)
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,8 +86,8 @@ class Asynchronous(Learner):
     travels: ClassVar[bool] = True
 
     def check(self) -> None:
-        whole_number_or_none(self.workers, "workers")
-        whole_number_or_none(self.batch_size, "batch_size")
+        for name in ("workers", "batch_size"):
+            whole_number_or_none(getattr(self, name), name)
         one_of(self.tail, ("best", "mean"), "tail")
         whole_number(self.warm_up, "warm_up", least=0)
         if not isinstance(self.per_token, bool):
@@ -86,7 +98,7 @@ class Asynchronous(Learner):
     def check_engine(self, engine: Engine) -> None:
         if not isinstance(engine, Threads | Ray):
             raise ValueError(
-                f"learner='asynchronous' has workers of its own: engine must be 'threads' or 'ray', got {engine!r}"
+                f"'asynchronous' has workers of its own: engine must be 'threads' or 'ray', got {engine!r}"
             )
         if isinstance(engine, Ray) and self.workers is not None:
             raise ValueError(f"workers={self.workers!r}: on a cluster, Ray(workers=...) says how many there are")
@@ -122,23 +134,21 @@ class Asynchronous(Learner):
         return at_random(data, min(FIRST_BATCHES, len(data) // (4 * self.batch_size)), rng)
 
     def open(self, task: Task, rng: np.random.Generator) -> SomeWorkers:
+        from topmix.learn import asynchronous_mixture as mixture, asynchronous_topics as topics
+
         seed, engine = int(rng.integers(2**63)), task.engine
         if not isinstance(task.model, TopicModel):
-            from topmix.learn.asynchronous_mixture import AsynchronousMixture, MixtureOnCluster
-
             assert self.batch_size is not None, "for_mixture chooses a size"
             if isinstance(engine, Ray):
-                return MixtureOnCluster(task, engine, self.batch_size, seed)
-            return AsynchronousMixture(task, self.workers or 1, self.batch_size, seed)
-        from topmix.learn.asynchronous_topics import SETTLING_PASSES, AsynchronousTopics, TopicsOnCluster, Travel
-
+                return mixture.MixtureOnCluster(task, engine, self.batch_size, seed)
+            return mixture.AsynchronousMixture(task, self.workers or 1, self.batch_size, seed)
         assert isinstance(task.data, Corpus)
-        settle, block_words = SETTLING_PASSES if task.is_warm else 0, 1 if self.per_token else self.block_words
+        settle, block_words = topics.SETTLING_PASSES if task.is_warm else 0, 1 if self.per_token else self.block_words
         warm_up = self.warm_up_passes(task)
-        travel = Travel(task.n_active, self.tail, warm_up, settle, seed, block_words, self.per_token)
+        travel = topics.Travel(task.n_active, self.tail, warm_up, settle, seed, block_words, self.per_token)
         if isinstance(engine, Ray):
-            return TopicsOnCluster(task.data, task.model, engine, travel, task.max_iter)
-        return AsynchronousTopics(task.data, task.model, self.workers or task.threads, travel, task.max_iter)
+            return topics.TopicsOnCluster(task.data, task.model, engine, travel, task.max_iter)
+        return topics.AsynchronousTopics(task.data, task.model, self.workers or task.threads, travel, task.max_iter)
 
     def warm_up_passes(self, task: Task) -> int:
         has_none = task.is_warm or not isinstance(task.model, TopicModel)
@@ -149,3 +159,91 @@ class Asynchronous(Learner):
 
     def passes(self, model: Model, workers: OwnRows, state: State) -> Passes:
         return workers.passes(model, state)
+
+
+class OwnRows(ABC, Generic[M]):
+    """Workers that keep their rows. They remember nothing that a checkpoint could hold: rows start from the model."""
+
+    native: _core.AsynchronousTopics | _core.AsynchronousMixture | None = None  # threads of this process
+
+    def __init__(self, model: M, max_iter: int):
+        self.model = self.latest = model  # that the next pass starts from, and that of the last pass
+        self.max_iter = max_iter
+        self.pseudo_counts: Stats | None = None
+
+    def passes(self, model: M, state: State) -> Passes:
+        self.model, self.pseudo_counts, state.pseudo_counts = model, state.pseudo_counts, None
+        with closing(self.totals()) as totals:
+            for total in totals:
+                state.total, state.t = total, state.t + 1
+                self.model = self.latest = self.model.update(total)
+                self.model = (yield PassResult(self.latest, total, {})) or self.latest
+
+    @abstractmethod
+    def totals(self) -> Generator[Stats]:
+        """Statistics of all rows after each pass. `self.model` is then the model that follows from the last."""
+
+    def close(self) -> None:
+        if self.native is not None:
+            self.native.stop()
+
+    def interrupted(self, model: M) -> M:
+        return self.latest
+
+    def place(self, model: M) -> M:
+        return model
+
+    def recall(self) -> dict[int, object]:
+        return {}
+
+    def restore(self, memory: Mapping[int, object]) -> None: ...
+
+
+class OnCluster(OwnRows[M]):
+    """Workers of a cluster."""
+
+    def __init__(self, engine: Ray, model: M, n_rows: float, max_iter: int):
+        super().__init__(model, max_iter)
+        self.workers = engine.for_blocks(n_rows)
+
+    @abstractmethod
+    def begin(self, made: int) -> list[np.ndarray]:
+        """Workers get their rows, which begin under the model after so many passes; the blocks as rows made them."""
+
+    @abstractmethod
+    def rounds(self, contents: list[np.ndarray], made: int) -> Generator[BlockRound]:
+        """A pass each. They may end early, to be asked for again."""
+
+    @abstractmethod
+    def total(self, end: BlockRound) -> Stats:
+        """Statistics of all rows after a pass. Raises BlockError where something was lost on the way."""
+
+    def totals(self) -> Generator[Stats]:
+        """After a loss, rows begin again under the model of the last pass that has ended. So they do when workers join,
+        or are about to go."""
+        made, n_lost = 0, 0
+        contents: list[np.ndarray] | None = None  # of the blocks; None: rows are to begin
+        while made < self.max_iter:
+            try:
+                contents = contents or self.begin(made)
+                with closing(self.rounds(contents, made)) as rounds:
+                    for end in rounds:
+                        contents, made, n_lost = end.contents, made + 1, 0
+                        yield self.total(end)
+                        if made < self.max_iter and self.workers.regroup():
+                            contents = None
+                            LOG.warning("%d workers go on from the end of pass %d", self.workers.n_workers, made)
+                            break
+            except LostWorker as error:
+                n_lost += 1
+                if n_lost == MOST_LOST:
+                    raise
+                contents = None
+                self.workers.gather()
+                LOG.warning("%s; %d workers go on from the end of pass %d", error, self.workers.n_workers, made)
+
+    def status(self) -> dict[str, float]:
+        return self.workers.status()
+
+    def close(self) -> None:
+        self.workers.close()

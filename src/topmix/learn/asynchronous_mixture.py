@@ -30,7 +30,7 @@ from topmix.corpus.shard import Shard, Shards, SomeShard
 from topmix.corpus.vectors import VectorShard
 from topmix.engines.blocks import BlockError, BlockRows
 from topmix.engines.ray_engine import Ray
-from topmix.learn.asynchronous_workers import OnCluster, OwnRows
+from topmix.learn.asynchronous import OnCluster, OwnRows
 from topmix.learn.learners import Task
 from topmix.models.categorical import Categorical
 from topmix.models.frame import GaussianStats
@@ -61,7 +61,7 @@ class TravellingClusters(ABC):
 
     @abstractmethod
     def rows(self, rows: SomeShard, threads: int) -> _core.ClusterRows:
-        """A Shard of words or a VectorShard, as native workers have it."""
+        """As native workers have them."""
 
     def centres(self, model: Mixture) -> np.ndarray | None:
         """[K, D] where the rows of each cluster are summed about, if these clusters need it."""
@@ -79,7 +79,6 @@ class TravellingClusters(ABC):
         return np.zeros_like(numbers)
 
     def total(self, numbers: np.ndarray, entropy: float, n_rows: float) -> MixtureStats:
-        """Of all rows."""
         return MixtureStats(self.statistics(numbers), numbers[:, 0].copy(), entropy, n_rows)
 
 
@@ -92,11 +91,9 @@ class GaussianClusters(TravellingClusters):
 
     def prior(self) -> _core.NormalWishart:
         g, p = self.model, self.model.prior
-        B, reg = (self.model.shape.packed(np.asarray(x)[None])[0].ravel() for x in (p.B, p.reg))
-        is_bayes = g.objective == "vb"
-        return _core.NormalWishart(
-            g.shape.quadratic, not g.zero_mean, is_bayes, p.beta, p.m, p.nu, B, reg, self.weight_prior
-        )
+        B, reg = (g.shape.packed(np.asarray(x)[None])[0].ravel() for x in (p.B, p.reg))
+        flags = not g.zero_mean, g.objective == "vb"
+        return _core.NormalWishart(g.shape.quadratic, *flags, p.beta, p.m, p.nu, B, reg, self.weight_prior)
 
     def rows(self, rows: VectorShard, threads: int) -> _core.ClusterRows:
         frame, x = self.model.frame, rows.rows_as("float64")
@@ -123,7 +120,7 @@ class GaussianClusters(TravellingClusters):
 
 
 class SparseGaussianClusters(GaussianClusters):
-    """With variances of each column, of sparse rows."""
+    """Sparse rows, with a variance for each column."""
 
     @property
     def zero(self) -> np.ndarray:
@@ -192,21 +189,16 @@ def check_clusters(name: str, likelihood: type, parameters: Mapping[str, object]
     """Raises ValueError where clusters of an estimator with these parameters cannot travel."""
     if likelihood not in (Gaussian, Categorical):
         raise ValueError(f"{name} cannot be learned with learner='asynchronous': use 'memoized'")
-    weights: tuple[str | None, ...] = ("dirichlet_distribution",)
-    needs = [("weight_concentration_prior_type", weights, "a stick's length depends on all before it")]
+    works: dict[str, tuple[str | None, ...]] = {"weight_concentration_prior_type": ("dirichlet_distribution",)}
     if likelihood is Gaussian:
-        needs.append(("candidates", (None,), "a worker scores rows by the clusters that it holds"))
-        if isinstance(data, SparseRows):
-            why = "others would need all rows dense in memory, and X is sparse"
-            needs.append(("covariance_type", ("diag",), why))
-        else:
-            why = "clusters travel alone, so they cannot share a covariance"
-            needs.append(("covariance_type", ("full", "diag", "spherical"), why))
-    for parameter, works, why in needs:
-        if parameters[parameter] not in works:
+        kinds = ("diag",) if isinstance(data, SparseRows) else ("full", "diag", "spherical")  # they travel alone
+        works |= {"candidates": (None,), "covariance_type": kinds}
+    for parameter, values in works.items():
+        if (value := parameters[parameter]) not in values:
+            why = ", because X is sparse" if values == ("diag",) else ""
             raise ValueError(
-                f"learner='asynchronous' needs {parameter} to be {' or '.join(map(repr, works))}, not "
-                f"{parameters[parameter]!r}: {why}. Use learner='memoized'."
+                f"learner='asynchronous' needs {parameter} to be {' or '.join(map(repr, values))}, not {value!r}: use "
+                f"learner='memoized'{why}"
             )
 
 
@@ -226,8 +218,8 @@ def in_blocks(K: int, workers: int) -> tuple[int, int]:
 
 
 class AsynchronousMixture(OwnRows[Mixture]):
-    """Native workers on one table or corpus. One worker makes one pass at a time, and always the same; several do not
-    wait for whoever looks at them. Each has its share of the threads."""
+    """Threads of this process. One worker makes one pass at a time, and always the same; several do not wait for
+    whoever looks at them."""
 
     def __init__(self, task: Task, workers: int, rows_per_update: int, seed: int):
         super().__init__(task.model, task.max_iter)
@@ -261,11 +253,10 @@ class AsynchronousMixture(OwnRows[Mixture]):
             return self._compared(model)
         batches, total, at, L = self.task.batches, model.no_stats(), 0, self.task.n_active
         likelihood = type(model.likelihood)
-        step = MixtureStep(likelihood, L)
+        step, shards = MixtureStep(likelihood, L), Shards(self.task.data, batches, self.task.weight, keep=False)
         if pseudo_counts is not None:
             total += pseudo_counts
-        for b in range(len(batches)):
-            shard = Shards(self.task.data, batches, self.task.weight)[b]  # of a corpus: one at a time
+        for shard in shards:
             tables = model.tables(shard.cols)
             for piece in shard.pieces(rows_at_a_time(model.n_components, L, len(shard.cols))):
                 a = likelihood.assign(piece, tables.likelihood, tables.log_weights, L)
@@ -295,22 +286,18 @@ class AsynchronousMixture(OwnRows[Mixture]):
         return model.update(total), total
 
     def opened(self, model: Mixture) -> _core.AsynchronousMixture:
+        """Each worker has its share of the threads."""
         task, K, dealt = self.task, model.n_components, self._dealt()
         blocks, most = in_blocks(K, self.workers)
         bounds = np.linspace(0, len(task.data), self.workers + 1).astype(np.int64)
         threads = max(1, task.threads // self.workers)
         settings = _core.MixtureSettings(task.n_rows, K, task.n_active, blocks, self.rows_per_update, threads)
-        return _core.AsynchronousMixture(
-            self.clusters.rows(dealt, task.threads), dealt.weight, settings, bounds, most, self.seed, self.cluster,
-            self.r, self.clusters.centres(model),
-        )  # fmt: skip
+        rows, start = self.clusters.rows(dealt, task.threads), (self.cluster, self.r, self.clusters.centres(model))
+        return _core.AsynchronousMixture(rows, dealt.weight, settings, bounds, most, self.seed, *start)
 
     def _dealt(self) -> Shard | VectorShard:
         """All rows, in their order."""
         return Shards(self.task.data, [self.order], self.task.weight)[0]
-
-
-About = tuple[float, int, int, int, int]  # the first of _core.MixtureSettings
 
 
 class MixtureRows(BlockRows):
@@ -319,7 +306,13 @@ class MixtureRows(BlockRows):
 
     what = ""
 
-    def __init__(self, clusters: TravellingClusters, about: About, rows: Shard | VectorShard, threads: int):
+    def __init__(
+        self,
+        clusters: TravellingClusters,
+        about: tuple[float, int, int, int, int],  # the first of _core.MixtureSettings
+        rows: Shard | VectorShard,
+        threads: int,
+    ):
         super().__init__(1)  # one visit at a time, on all threads
         settings = _core.MixtureSettings(*about, threads)
         self.native = _core.NomadicMixture(clusters.rows(rows, threads), rows.weight, settings)
@@ -355,7 +348,6 @@ class MixtureOnCluster(OnCluster[Mixture]):
     def __init__(self, task: Task, engine: Ray, rows_per_update: int, seed: int):
         super().__init__(engine, task.model, task.n_rows, task.max_iter)
         self.task, self.rows_per_update, self.seed = task, rows_per_update, seed % 2**31
-        self.clusters = clusters_of(task.model, task.data)
 
     def begin(self, made: int) -> list[np.ndarray]:
         task, K, P = self.task, self.model.n_components, self.workers.n_workers

@@ -1,13 +1,9 @@
-"""Asynchronous topics: documents stay with their worker, and words travel.  docs/math.md, section 3.10.
-
-Workers are threads of this process, or processes of a cluster.
-"""
+"""Asynchronous topics: documents stay with their worker, and words travel.  docs/math.md, section 3.10."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Generator
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +15,7 @@ from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import Shard, Shards, row_sums
 from topmix.engines.blocks import BlockError, BlockRows
 from topmix.engines.ray_engine import Ray
-from topmix.learn.asynchronous_workers import OnCluster, OwnRows
+from topmix.learn.asynchronous import OnCluster, OwnRows
 from topmix.models.statistics import TopicStats
 from topmix.models.topics import TopicModel
 from topmix.models.words import WordTotal
@@ -36,8 +32,7 @@ TOLERANCE = 1e-9  # of the tokens of a block
 Snapshot = tuple[np.ndarray, float, float, np.ndarray]  # counts [V, K], entropy, documents' log Gammas, rise [K]
 
 
-@dataclass(frozen=True)
-class Travel:
+class Travel(NamedTuple):
     """How the workers proceed."""
 
     n_active: int  # L, topics kept of each entry
@@ -86,7 +81,7 @@ def statistics(snapshot: Snapshot, model: TopicModel, lengths: np.ndarray) -> To
 
 
 class AsynchronousTopics(OwnRows[TopicModel]):
-    """Native workers on one corpus. They keep their documents' responsibilities: a checkpoint holds topics only."""
+    """Threads of this process. They keep their documents' responsibilities: a checkpoint holds topics only."""
 
     native: _core.AsynchronousTopics
 
@@ -123,13 +118,10 @@ class AsynchronousTopics(OwnRows[TopicModel]):
             self.close()
 
     def interrupted(self, model: TopicModel) -> TopicModel:
-        """Stops the workers: the model as it is at this moment."""
         return model.update(statistics(self.native.now(), model, self.lengths))
 
 
 class RunSettings(NamedTuple):
-    """Of blocks that make some rounds."""
-
     alpha: np.ndarray  # [K]
     eta: np.ndarray  # [V or 1, K or 1]
     total: np.ndarray  # [K] sums over all words
@@ -138,20 +130,16 @@ class RunSettings(NamedTuple):
 
 
 class TopicRows(BlockRows):
-    """The documents of one worker.
-
-    While documents begin, a block brings two arrays, one after the other: its topics as they are, and what the
-    documents make of them."""
+    """The documents of one worker. While they begin, a block brings two arrays, one after the other: its topics as they
+    are, and what the documents make of them."""
 
     settings: RunSettings
 
     def __init__(self, blocks: Blocks, shape: tuple[int, int], n_active: int, tail: str, rows: Shard, threads: int):
         super().__init__(threads)
         index = np.ascontiguousarray(rows.cols[rows.index], np.int32)
-        self.native = _core.NomadicTopics(
-            _core.CountRows(rows.indptr, index, rows.value), split_documents(rows.indptr, threads),
-            _core.WordBlocks(*blocks), *shape, n_active, tail,
-        )  # fmt: skip
+        counts, cuts = _core.CountRows(rows.indptr, index, rows.value), split_documents(rows.indptr, threads)
+        self.native = _core.NomadicTopics(counts, cuts, _core.WordBlocks(*blocks), *shape, n_active, tail)
 
     def begin(self, settings: RunSettings) -> None:
         self.settings = settings
@@ -166,11 +154,11 @@ class TopicRows(BlockRows):
 
     def visit(self, thread: int, blocks: list[int], n_round: int) -> None:
         (block,) = blocks
-        if not self.settings.begins:
+        begins = self.settings.begins
+        if begins:
+            self.native.begin_visit(thread, block, "logarithms" if n_round else "shares", n_round == begins - 1)
+        else:
             self.native.visit(thread, block, "means" if n_round < self.settings.warm_up else "logarithms")
-            return
-        is_last = n_round == self.settings.begins - 1
-        self.native.begin_visit(thread, block, "logarithms" if n_round else "shares", is_last)
 
     def summary(self, thread: int) -> tuple[float, float, np.ndarray]:
         return self.native.summary(thread)
@@ -191,8 +179,8 @@ class TopicsOnCluster(OnCluster[TopicModel]):
     def __init__(self, corpus: Corpus, model: TopicModel, engine: Ray, travel: Travel, max_iter: int):
         if model.words.extra is not None or min(model.words.eta.shape) > 1:
             raise ValueError(
-                "learner='asynchronous' on a cluster needs a prior that is the same for all words or for all topics: "
-                "seeds and a prior for each word and topic would be on every worker. Use learner='memoized'."
+                "learner='asynchronous' on a cluster needs a prior that is the same for all words or for all topics, "
+                "and no seeds: use learner='memoized'"
             )
         super().__init__(engine, model, float(corpus.n_docs), max_iter)
         self.corpus, self.travel, self.seed = corpus, travel, travel.seed % 2**31

@@ -119,7 +119,7 @@ def _continued(
     except SingularCovariance:
         return None
     except Interrupted:
-        raise Interrupted(settings.report.fitted(before.model, before.history), len(before.history)) from None
+        raise Interrupted(settings.fitted(before.model, before.history), len(before.history)) from None
 
 
 def trials(model: Mixture, rows: Rows, r: np.ndarray, least_gain: float) -> Iterator[Mixture]:

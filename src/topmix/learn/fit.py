@@ -11,6 +11,7 @@ Ctrl-C, callbacks, `max_time`, progress and checkpoints are here, and so they ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from time import perf_counter
@@ -24,7 +25,7 @@ from topmix.corpus.shard import Batches, row_sums
 from topmix.engines.engine import Watched, Workers
 from topmix.learn.history import LEARNING, SWEEPS, Callback, PassView, Record, TimeLimit, shown
 from topmix.learn.learners import Passes, PassResult, State, Task
-from topmix.learn.problem import F, FitSettings, Interrupted, Outcome, Problem, Stopping
+from topmix.learn.problem import FitSettings, Interrupted, Outcome, Problem, Stopping
 from topmix.models.model import SomeModel, SomeTotal
 from topmix.steps import Memory
 
@@ -103,17 +104,12 @@ class Moment(NamedTuple):
         return self.model if self.following is None else self.following
 
 
-class Deal(NamedTuple):
-    """Which rows are visited together."""
+Deal = tuple[Batches, Mapping[str, object]]  # which rows are visited together, and the generator's state before
 
-    batches: Batches
-    random: Mapping[str, object]  # the state of the generator before, so that a resumed fit deals rows as this one
 
-    @classmethod
-    def of(cls, p: Problem, rng: np.random.Generator) -> Deal:
-        random = rng.bit_generator.state
-        L = 1 if p.deals_first else p.n_active
-        return cls(p.learner.batches(p.data, L, rng, p.batches), random)
+def dealt(p: Problem, rng: np.random.Generator) -> Deal:
+    state = rng.bit_generator.state  # so that a resumed fit deals rows as this one
+    return p.learner.batches(p.data, 1 if p.deals_first else p.n_active, rng, p.batches), state
 
 
 class Fit:
@@ -152,7 +148,7 @@ class Fit:
             self.model, self.state, self.history = moment.model, moment.state, list(moment.history)
         if p.weighs_tokens and isinstance(p.data, Corpus):
             self.state.n_tokens = p.data.n_tokens
-        self.batches, self.random = deal or Deal.of(p, rng)
+        self.batches, self.random = deal or dealt(p, rng)
         task = Task(
             p.data, self.model if moment is None else moment.next_model, self.batches, p.step, p.engine, p.threads,
             p.n_active, p.max_iter - len(self.history), p.weight, is_warm=p.is_warm or moment is not None,
@@ -217,13 +213,12 @@ class Fit:
         self.history.append(Record(n_pass, seconds, sum(terms.values()), K, terms, effort, moves, phase, status))
         if self.settings.keeps_last and phase not in SWEEPS:
             self._copy(model)
-        report = self.settings.report
-        view = PassView(model, lambda model: report.estimator(self._fitted(model)))
+        view = PassView(model, lambda model: self.settings.estimator(self._fitted(model)))
         answers = [call(self.history[-1], view) for call in self.callbacks]  # all of them are called
         return any(answers)
 
     def _fitted(self, model: SomeModel) -> object:
-        return self.settings.report.fitted(model, [*self.before, *self.history])
+        return self.settings.fitted(model, [*self.before, *self.history])
 
     def can_copy(self, model: SomeModel) -> bool:
         """Whether a second model takes little memory."""
@@ -283,16 +278,17 @@ class Fit:
 
     # The end
 
-    def interrupted(self) -> tuple[object, int | None]:
-        """What was fitted when Ctrl-C came, and the number of its last pass; None where it is that of the middle of a
-        pass."""
-        now = self.problem.learner.interrupted(self.workers, self.model) if self.workers is not None else None
-        return (self.last, self.last_pass) if now is None else (self._fitted(now), None)
-
-    def outcome(self) -> Outcome:
-        model = self.schedule.ended(self.model)
+    def learn(self) -> Outcome:
+        try:
+            while not self.is_over:
+                self.step()
+        except KeyboardInterrupt:
+            now = self.problem.learner.interrupted(self.workers, self.model) if self.workers is not None else None
+            if now is not None:  # in the middle of a pass
+                raise Interrupted(self._fitted(now)) from None
+            raise
         n_updates = len(self.history) * self.updates_per_pass
-        return Outcome(model, self.history, self.converged, n_updates)
+        return Outcome(self.schedule.ended(self.model), self.history, self.converged, n_updates)
 
     def close(self) -> None:
         """Ends the workers. Nothing is held that may be on a device, and the data is free at once: a schedule knows its
@@ -317,7 +313,7 @@ def restore_generator(rng: np.random.Generator, state: Mapping[str, object]) -> 
         raise ModelFileError(f"the checkpoint has no state of a random generator: {error}") from error
 
 
-def run(problem: Problem, settings: FitSettings[F], rng: np.random.Generator, before: Outcome | None = None) -> Outcome:
+def run(problem: Problem, settings: FitSettings, rng: np.random.Generator, before: Outcome | None = None) -> Outcome:
     """The best of all starts. Where the fit goes on from what it has learned `before`, in another way, the history of
     both is one."""
     moment, deal, best = None, None, None
@@ -326,7 +322,7 @@ def run(problem: Problem, settings: FitSettings[F], rng: np.random.Generator, be
             restore_generator(rng, moment.random)
         settings.clock.start -= moment.history[-1].seconds
     if problem.deals_first:
-        deal = Deal.of(problem, rng)
+        deal = dealt(problem, rng)
     past = before.history if before is not None else []
     limits: list[Callback] = [] if settings.max_time is None else [TimeLimit(settings.max_time)]
     n_passes = len(past) + problem.max_iter * settings.n_init
@@ -334,31 +330,17 @@ def run(problem: Problem, settings: FitSettings[F], rng: np.random.Generator, be
         for _ in range(settings.n_init):
             fit = Fit(problem, settings, [*settings.callbacks, *limits, *display], past)
             try:
-                found, stopping = _learned(fit, rng, deal, moment)
+                with closing(fit):
+                    fit.begin(rng, deal, moment)
+                    found = fit.learn()
             except KeyboardInterrupt:
                 whole = best or before  # an earlier start, or what was learned before
                 if whole is not None and settings.keeps_last and (best is not None or fit.last is None):
-                    raise Interrupted(settings.report.fitted(whole.model, whole.history), len(whole.history)) from None
+                    raise Interrupted(settings.fitted(whole.model, whole.history), len(whole.history)) from None
                 raise Interrupted(fit.last, fit.last_pass) from None
-            if best is None or stopping.better(found.history, best.history):
+            if best is None or fit.stopping.better(found.history, best.history):
                 best = found
     assert best is not None
     if before is None:
         return best
     return best._replace(history=[*past, *best.history], n_updates=before.n_updates + best.n_updates)
-
-
-def _learned(fit: Fit, rng: np.random.Generator, deal: Deal | None, moment: Moment | None) -> tuple[Outcome, Stopping]:
-    try:
-        fit.begin(rng, deal, moment)
-        try:
-            while not fit.is_over:
-                fit.step()
-        except KeyboardInterrupt:
-            fitted, n_pass = fit.interrupted()
-            if n_pass is None:  # a model of the middle of a pass
-                raise Interrupted(fitted) from None
-            raise
-        return fit.outcome(), fit.stopping
-    finally:
-        fit.close()

@@ -30,7 +30,7 @@ Learned: TypeAlias = TopicModel | Mixture | Admixture | TokenTopics  # what a pa
 
 
 class PassView:
-    """The state of a fit after a pass, the same for every estimator. It is valid during the callback only.
+    """A fit after a pass, the same for every estimator. It is valid during the callback only.
 
     Examples
     --------
@@ -117,9 +117,8 @@ class Record:
 def passes_of(history: Sequence[Record]) -> str:
     """How many passes were made, in words: "9 passes and 150 sampling sweeps"."""
     n_sweeps = sum(record.phase == SAMPLING for record in history)
-    n_passes = len(history) - n_sweeps
-    said = f"{n_passes} pass{'es' if n_passes != 1 else ''}"
-    return f"{said} and {n_sweeps} sampling sweep{'s' if n_sweeps != 1 else ''}" if n_sweeps else said
+    counted = [(len(history) - n_sweeps, "pass", "es"), (n_sweeps, "sampling sweep", "s")]
+    return " and ".join(f"{n} {what}{more if n != 1 else ''}" for n, what, more in counted if n or what == "pass")
 
 
 Callback = Callable[[Record, PassView], bool | None]  # a true value ends the fit after the pass
@@ -188,12 +187,8 @@ class StopOnInterrupt:
         self.stopped = True
 
 
-# The progress of a fit: a bar where there is a terminal or a notebook, a line per pass where there is none.
-#
-#     with FitProgress(n_passes=20, n_tokens=corpus.n_tokens) as progress:
-#         LDA(max_iter=20, callbacks=[progress]).fit(corpus)
-#
-# It writes to stderr, so that results can be piped.
+# The progress of a fit: a bar where there is a terminal or a notebook, a line per pass where there is none. It goes to
+# stderr, so that results can be piped.
 
 LATE = 10.0  # seconds after which a fit shows its progress by itself
 SHOWN_TOPICS, SHOWN_WORDS, SHOWN_RELEVANCE = 6, 10, 0.8
@@ -201,6 +196,9 @@ SHOWN_TOPICS, SHOWN_WORDS, SHOWN_RELEVANCE = 6, 10, 0.8
 
 class FitProgress:
     """A callback, and the display around it.
+
+        with FitProgress(n_passes=20, n_tokens=corpus.n_tokens) as progress:
+            LDA(max_iter=20, callbacks=[progress]).fit(corpus)
 
     Parameters
     ----------
@@ -310,23 +308,17 @@ def shown(verbose: int | None, n_passes: int, n_tokens: float | None, title: str
 
 
 def describe(record: Record, n_tokens: float | None, unit: str = "token") -> str:
-    """The objective and the speed so far, initialisation counted."""
-    if not n_tokens:
-        return f"objective {record.objective:.6g}{describe_workers(record)}"
-    speed = n_tokens * record.n_pass / max(record.seconds, 1e-9)
-    return f"{record.objective / n_tokens:.4f} per {unit}  {in_short(speed)} {unit}s/s{describe_workers(record)}"
-
-
-def describe_workers(record: Record) -> str:
-    """How many workers a cluster has, the bytes of a pass, and the memory of the largest; nothing without a cluster."""
-    w = record.workers
+    """The objective and the speed so far, initialisation counted. Of a cluster its workers, the bytes of a pass, and
+    the memory of the largest worker too."""
+    said, w = f"objective {record.objective:.6g}", record.workers
+    if n_tokens:
+        speed = n_tokens * record.n_pass / max(record.seconds, 1e-9)
+        said = f"{record.objective / n_tokens:.4f} per {unit}  {in_short(speed)} {unit}s/s"
     if not w:
-        return ""
+        return said
     n, sent = round(w["workers"]), sum(w[name] for name in ("sent", "received", "added", "copied"))
-    return (
-        f"  {n} worker{'s' if n != 1 else ''}, {in_short(w['rows_per_second'])} rows/s, {in_short(sent)}B a pass, "
-        f"memory {in_short(w['worker_bytes'])}B each"
-    )
+    workers = f"{n} worker{'s' if n != 1 else ''}, {in_short(w['rows_per_second'])} rows/s"
+    return f"{said}  {workers}, {in_short(sent)}B a pass, memory {in_short(w['worker_bytes'])}B each"
 
 
 def in_time(seconds: float) -> str:
@@ -344,14 +336,13 @@ def in_short(n: float) -> str:
     return f"{n:.3g}{unit}" if n < 999.5 else f"{n:.0f}{unit}"
 
 
-# A bar in a notebook, of a fit or of many: one output that is written again after each step.
-#
-# It needs no ipywidgets, and a saved notebook has what was shown last.
-
-EVERY = 0.1  # seconds between two updates
+EVERY = 0.1  # seconds between two updates of a bar in a notebook
 
 
 class NotebookBar:
+    """Of a fit or of many: one output that is written again after each step. It needs no ipywidgets, and a saved
+    notebook has what was shown last."""
+
     def __init__(self, unit: str = "passes") -> None:
         self.unit = unit
         self._handle: Any = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # checkpoints and schedules are of fits
 INTERRUPTED = (
     "the fit was interrupted, and has the model of pass {}: fit again with warm_start=True to go on from there"
 )
-
-F = TypeVar("F")  # what was fitted: FittedTopics, FittedMixture
 
 
 class First(Protocol):
@@ -81,22 +79,15 @@ class Problem:
         return float(len(rows)) if self.weight is None else float(self.weight.sum())
 
 
-@dataclass(frozen=True)
-class FitReport(Generic[F]):
-    """What an estimator makes of a model in the middle of a fit, for callbacks and after Ctrl-C."""
-
-    fitted: Callable[[SomeModel, Sequence[Record]], F]  # what was learned, as a value of its own
-    estimator: Callable[[F], object]  # the one that has learned it
-
-
 @dataclass
-class FitSettings(Generic[F]):
-    """How long a fit may go on, and whom it calls after a pass."""
+class FitSettings:
+    """How long a fit may go on, whom it calls after a pass, and what it is for them and after Ctrl-C."""
 
     title: str
     size: float  # tokens or rows of the data
     n_features: int
-    report: FitReport[F]
+    fitted: Callable[[SomeModel, Sequence[Record]], Any]  # FittedTopics or FittedMixture, for a model after some passes
+    estimator: Callable[[Any], object]  # the one that has learned this
     n_init: int = 1
     max_time: float | None = None
     callbacks: Sequence[Callback] = ()
@@ -111,8 +102,9 @@ class Stopping:
 
     max_iter: int
     least_gain: float
-    direction: str = "rises"  # "falls" where it is minimised; "either" where priors move under it; "unsteady": as well,
-    # and a pass may come to the same height on the other side of the top, so two in a row must change little
+    # "falls" where it is minimised; "either" where priors move under it; "unsteady": as well, and a pass may come to
+    # the same height on the other side of the top, so two in a row must change little
+    direction: str = "rises"
     warm_up: int = 0  # first passes whose objective is another one
     before: float | None = None  # the objective at which the fit begins, where an earlier fit ended there
 
