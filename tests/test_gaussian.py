@@ -11,7 +11,6 @@ from scipy import stats
 from scipy.special import logsumexp
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
-from sklearn.mixture import GaussianMixture as Theirs
 
 import topmix
 from topmix import GaussianMixture
@@ -253,27 +252,6 @@ def test_a_mapped_file_is_read_a_piece_at_a_time(tmp_path):
         pytest.skip("reads /proc")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 70
-
-
-@pytest.mark.parametrize("covariance_type", SHAPES)
-def test_a_mixture_is_made_by_hand_as_with_scikit_learn(blobs, covariance_type, tmp_path):
-    X = blobs[0]
-    theirs = Theirs(3, covariance_type=covariance_type, random_state=0).fit(X)
-    made = GaussianMixture(3, covariance_type=covariance_type, n_active=None, random_state=0)
-    with pytest.raises(AttributeError, match="weights_ and means_ first"):
-        made.precisions_cholesky_ = theirs.precisions_cholesky_
-    made.weights_, made.means_ = theirs.weights_, theirs.means_
-    made.precisions_cholesky_ = theirs.precisions_cholesky_
-    for name in ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"):
-        np.testing.assert_allclose(getattr(made, name), getattr(theirs, name), rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(made.predict_proba(X), theirs.predict_proba(X), atol=1e-8)
-    np.testing.assert_allclose(made.score_samples(X), theirs.score_samples(X), rtol=1e-6)
-    assert made.bic(X) == pytest.approx(theirs.bic(X))
-    assert made.sample(5)[0].shape == (5, 3)
-    made.save(tmp_path / "made")
-    np.testing.assert_array_equal(topmix.load(tmp_path / "made").predict(X), theirs.predict(X))
-    with pytest.raises(ValueError, match="precisions_cholesky_"):
-        made.precisions_cholesky_ = np.ones(7)
 
 
 def groups(kind, rng):

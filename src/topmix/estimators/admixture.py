@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Self, Unpack
 
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags, TransformerTags
 
 from topmix import _core
-from topmix.base.checks import count_of_active, number_from, one_of, positive_number
+from topmix.base.checks import count_of_active, one_of, positive_number
 from topmix.base.dirichlet import NEGLIGIBLE
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import GroupedRows, Rows, sums_between
-from topmix.estimators.declared import VectorOptions, takes
+from topmix.estimators.declared import VectorOptions, fraction, takes
 from topmix.estimators.estimator import learned
 from topmix.estimators.gaussian import GaussianMixture
 from topmix.estimators.mixture import NO_PROCESS
@@ -28,9 +29,8 @@ from topmix.io.reading import How, Reading
 from topmix.io.rows import in_groups, split_groups
 from topmix.learn.cluster_exchanges import exchanged
 from topmix.learn.cluster_search import ClusterSearchPlan
-from topmix.learn.clusters import ClusterPasses
 from topmix.learn.learners import Learner
-from topmix.learn.problem import FitSettings, Outcome, PassPlan, Problem
+from topmix.learn.problem import FitSettings, Outcome, Problem
 from topmix.models.document_prior import DocumentPrior
 from topmix.models.mixture import WEIGHTS, Admixture, FiniteDirichlet, WeightPrior
 from topmix.models.stick_prior import StickPrior, Sticks
@@ -72,11 +72,9 @@ class AdmixtureEstimator(VectorMixture):
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
         The prior on the proportions of groups: a Dirichlet, or a hierarchical Dirichlet process, as in HDP. With the
         latter memoized fits find the number of clusters: they are merged, divided and deleted while the bound rises.
-        Clusters at a point ("map") cost half of the log of their rows for each parameter.
     weight_concentration_prior : float or None
-        Dirichlet prior on the proportion of each cluster in a group. None learns one for each cluster from the groups:
-        how much groups have in common, and how many clusters one of them has. Or the concentration of the process, in
-        all clusters together; None learns it.
+        Dirichlet prior on the proportion of each cluster in a group, or the concentration of the process, in all
+        clusters together. None learns it, a Dirichlet for each cluster.
 
     Attributes
     ----------
@@ -90,7 +88,7 @@ class AdmixtureEstimator(VectorMixture):
     Notes
     -----
     A group is never divided, and its rows are in memory at once; data mapped from a file is read a few groups at a
-    time. Groups have no part in where clusters start. Asynchronous learning is for mixtures alone.
+    time. Groups have no part in where clusters start.
     """
 
     weight_concentration_prior_type: str = "dirichlet_distribution"
@@ -103,13 +101,10 @@ class AdmixtureEstimator(VectorMixture):
     def fit(self, X: object, groups: object = None, sample_weight: object = None, **how: Unpack[VectorOptions]) -> Self:
         """Learns clusters of the rows of X, of shape (n_samples, n_features), and how groups of rows mix them.
 
-        `groups` has the group of each row: numbers or names, in any order, or the name of a column of X, which is a
-        DataFrame or the path of a .csv, .tsv or .parquet file, or a file of groups. Or X is a list of arrays, one for
-        each group. Without either each row is a group of its own. `texts` may also have one text for each group, in the
-        order of `transform`.
-
-        A checkpoint holds the passes before clusters are exchanged. A fit of fewer than 20 passes continues with the
-        same `max_iter` alone.
+        `groups` has the group of each row: numbers or names, in any order, a file of them, or the name of a column of
+        X, which is a DataFrame or the path of a .csv, .tsv or .parquet file. Or X is a list of arrays, one for each
+        group. Without either each row is a group of its own. `texts` may also have one text for each group, in the
+        order of `transform`. A checkpoint of a fit of fewer than 20 passes continues with the same `max_iter` alone.
         """
         return self._fit_as(X, None, sample_weight, how, groups)
 
@@ -154,8 +149,8 @@ class AdmixtureEstimator(VectorMixture):
     def _completion(
         self, X: object, groups: object = None, *, held_out: float = 0.2, random_state: int = 0
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The same group by group: the log likelihood of the held-out rows of each, and how many there are."""
-        part = number_from(held_out, "held_out", 0.0, 1.0)
+        """Group by group: the log likelihood of the held-out rows of each, and how many there are."""
+        part = fraction(held_out, "held_out")
         f, data = self._found(), self._rows(X, groups)
         assert isinstance(data, GroupedRows)
         data = data.alone()
@@ -176,8 +171,7 @@ class AdmixtureEstimator(VectorMixture):
     aic = bic
 
     def counts(self, X: object, groups: object = None, texts: object = None) -> Corpus:  # type: ignore[override]
-        """Groups as documents: a Corpus in the words of the model, with the rows of each group, and their names.
-        `texts` has one for each row, or for each group."""
+        """Groups as documents: a Corpus in the words of `texts`, one for each row or group, with the rows beside it."""
         return self._read_known(X, groups, texts)
 
     def _column(self, X: object, column: str | Iterable[object], *beside: object, **named: object) -> list[object]:
@@ -196,7 +190,7 @@ class AdmixtureEstimator(VectorMixture):
     def _data(
         self, X: object, groups: object = None, how: How = AS_IT_IS, known: Reading | None = None
     ) -> tuple[GroupedRows, Reading]:
-        was_read = known is not None and isinstance(X, Corpus)
+        was_read = isinstance(X, Corpus)
         X = X.vectors if isinstance(X, Corpus) and X.vectors is not None else X
         if isinstance(X, GroupedRows):
             if was_read and known is not None:
@@ -224,11 +218,11 @@ class AdmixtureEstimator(VectorMixture):
             raise ValueError(NO_PROCESS)
         return kind == "dirichlet_process"
 
-    def _plan(self, data: Corpus | Rows, weight: np.ndarray | None) -> PassPlan:
-        assert isinstance(data, GroupedRows)
-        if self._is_process() and self._component("learner").has_memo:
-            return ClusterSearchPlan(max(len(data), int(self.n_components)))
-        return ClusterPasses
+    def _problem(self, data: Corpus | Rows, weight: np.ndarray | None, K: int, before: FittedMixture | None) -> Problem:
+        problem = replace(super()._problem(data, weight, K, before), warm_up=self._warm_up())
+        if not (self._is_process() and problem.learner.has_memo):
+            return problem
+        return replace(problem, plan=ClusterSearchPlan(max(len(data), int(self.n_components))))
 
     def _check_warm(self, f: FittedMixture, K: int) -> None:
         super()._check_warm(f, f.n_topics if self._is_process() else K)
@@ -254,14 +248,12 @@ class AdmixtureEstimator(VectorMixture):
             raise ValueError(f"{type(self).__name__} cannot be learned with learner='asynchronous': use 'memoized'")
         return learner
 
-    def _local_step(self, K: int) -> LocalStep:
-        return self._step_of(K)  # groups remember no candidates of their rows
-
-    def _step_of(self, K: int) -> LocalStep:
+    def _local_step(self, K: int, *, is_stream: bool = False) -> LocalStep:
         n = _core.MAX_TOPICS if self._is_process() else K  # clusters that there may be
         return GroupStep(self._likelihood, count_of_active(self.n_active, n), self._warm_up())
 
     def _warm_up(self) -> int:
+        """First passes that may lower the objective."""
         return 0 if self._is_warm() else min(group_steps.WARM_UP, int(self.max_iter or 0) // 2)
 
 
@@ -269,8 +261,8 @@ class GaussianAdmixture(AdmixtureEstimator, GaussianMixture, without=["candidate
     """Groups of vectors that mix clusters: images of patches, documents of word vectors, patients of cells.
 
     As LDA, with vectors in the place of words: each row of a group comes from one of K Gaussian clusters, which all
-    groups share, and each group has proportions of its own. Rows whose cluster is in doubt are decided by their group.
-    `transform` gives the proportions. Clusters, priors and starts are those of GaussianMixture.
+    groups share, and each group has proportions of its own, which `transform` gives. Clusters, priors and starts are
+    those of GaussianMixture.
 
     Examples
     --------

@@ -15,11 +15,15 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, NamedTuple, Self, TypedDict, TypeVar, get_type_hints
 
+import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight
 
 from topmix.base.atomic import check_can_write
-from topmix.base.checks import refuse_unknown, whole_number
+from topmix.base.checks import number_from, one_of, refuse_unknown, whole_number
 from topmix.base.component import Component, all_as_declared, declared_types, resolved
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.rows import Rows
 from topmix.engines import ENGINES
 from topmix.io.reading import How, Keywords
 from topmix.learn import LEARNERS
@@ -30,6 +34,7 @@ from topmix.results.seeds import Seeds
 from topmix.steps.inference import INFERENCES
 
 Settings = dict[str, Any]  # of an estimator, by name
+LARGEST_WEIGHT = 1e30  # of a row: its products with counts are summed in floats
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)
 
@@ -260,3 +265,52 @@ def takes(options: type) -> Callable[[M], M]:
         return run
 
     return decorate
+
+
+# What users give beside parameters and options, in the form that models take
+
+
+def fraction(value: object, parameter: str) -> float:
+    """From 0 to 1."""
+    return number_from(value, parameter, 0.0, 1.0)
+
+
+def checked_weights(sample_weight: object, data: Corpus | Rows) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    rows = data.to_scipy() if isinstance(data, Corpus) else data.data
+    # Private, and public nowhere: scikit-learn's own checks and errors of weights.
+    weight = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
+    largest = float(weight.max(initial=0.0))
+    if largest > 0 and not 1 / LARGEST_WEIGHT <= largest <= LARGEST_WEIGHT:
+        raise ValueError(
+            f"the largest sample_weight is {largest:.3g}; it must be from {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}"
+        )
+    return weight
+
+
+def responsibilities(init: object, n_rows: int, K: int, starts: Iterable[str], parameter: str) -> np.ndarray | None:
+    """[N, K] where init is an array; None where it is the name of a start."""
+    if isinstance(init, str):
+        one_of(init, starts, parameter)
+        return None
+    r = np.asarray(init)
+    if r.ndim == 1 and len(r) == n_rows and r.dtype.kind in "iu" and r.min() >= 0 and r.max() < K:
+        return np.eye(K)[r]
+    r = array(r, (n_rows, K), parameter)
+    if r.min() < 0 or not np.allclose(r.sum(axis=1), 1):
+        raise ValueError(f"{parameter} must be responsibilities: rows that are not negative and sum to one")
+    return r
+
+
+def array(value: object, shape: tuple[int, ...], parameter: str, where: str = "") -> np.ndarray:
+    """Finite numbers of this shape. Errors are in scikit-learn's words, which people match on."""
+    try:
+        a = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{where}The parameter '{parameter}' should be numbers of the shape {shape}") from None
+    if a.shape != shape:
+        raise ValueError(f"{where}The parameter '{parameter}' should have the shape of {shape}, but got {a.shape}")
+    if not np.all(np.isfinite(a)):
+        raise ValueError(f"{where}The parameter '{parameter}' has entries that are not finite")
+    return a

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from topmix.base.checks import number_from, whole_number
+from topmix.base.checks import whole_number
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.documents import is_texts, plain
+from topmix.estimators.declared import fraction
 from topmix.estimators.estimator import F, Running, learned
 from topmix.io.columns import check_one_each, column_of, periods_of
 from topmix.io.documents import refuse_iterator
@@ -68,8 +69,7 @@ class Described(Running[F]):
 
     @abstractmethod
     def _read_known(self, X: object, *beside: Any, **named: Any) -> Corpus:
-        """Documents as the model reads them, with what stands beside X: `metadata` of topics, `texts` of vectors, and
-        the groups of their rows."""
+        """Documents as the model reads them. Besides X: `metadata` of topics, and groups and `texts` of vectors."""
 
     @abstractmethod
     def _parts(self, X: object, *beside: Any, **named: Any) -> Iterator[Corpus]:
@@ -94,7 +94,7 @@ class Described(Running[F]):
 
         relevance=1 gives the n most probable words as they are.
         """
-        f, weight = self._shown(), number_from(relevance, "relevance", 0.0, 1.0)
+        f, weight = self._shown(), fraction(relevance, "relevance")
         if weight < 1.0:
             return relevant_words(f.view, n, weight)
         return [f.view.words_of(ids) for ids in f.view.top(n)]
@@ -106,23 +106,19 @@ class Described(Running[F]):
         """A table of the topics, largest first: topic, name, size, share, coherence, words, nearest topics, documents
         and quality.
 
-        `size` is in tokens of the training data. `words` are the most relevant words: probable in the topic and, the
-        smaller `relevance`, rare in others; relevance=1 is probability alone. Other forms of a word are left out.
-        `coherence` (NPMI of the most probable words) needs documents, X, and is NaN without. `nearest` are the nearest
-        topics by Hellinger distance. `documents` are three that are most about the topic, and need X too. Where X is
-        vectors, `texts=` are the texts of its rows, and sizes are in rows. Of an admixture documents are groups, the
-        second argument of this and of all tables of documents.
+        `size` is in tokens of the training data, or in rows. `words` are those of `top_words`. `nearest` are the
+        nearest topics by Hellinger distance. `coherence` (NPMI of the most probable words) and `documents`, three that
+        are most about the topic, need X. Where X is vectors, `texts=` are the texts of its rows. Of an admixture
+        documents are groups, the second argument of this and of all tables of documents.
 
         `quality` is "good", or the reason why a topic is hardly worth reading: it is empty or small beside the others,
         has few documents, is filler (its words belong to other topics), or is not coherent. Such topics come last.
-        Coherence and documents are looked at where X is given.
 
         The model of a `topmix.consensus` has two columns more: `reproducibility`, the share of the fits that have the
         topic, and `reliability`, the probability that it is real. They are NaN for a topic that was edited.
         """
         self._shown()
-        n = whole_number(n_words, "n_words")
-        weight = number_from(relevance, "relevance", 0.0, 1.0)
+        n, weight = whole_number(n_words, "n_words"), fraction(relevance, "relevance")
         corpus = None if X is None else self._read_known(X, *beside, **named)
         return self._frame(tables.topic_info(self._solved(), corpus, self._solver(), n_words=n, relevance=weight))
 
@@ -145,11 +141,10 @@ class Described(Running[F]):
         """A table of documents: their name or number, main topic, its name and weight, entropy, the top topics and
         their weights, and how many tokens the model knows.
 
-        `entropy` of the topic proportions is in nats: 0 for one topic, log K for all alike. A document without a known
-        word has topic -1, and weight and entropy NaN. The topic is also -1 where its weight is less than `min_weight`.
+        `entropy` of the topic proportions is in nats: 0 for one topic, log K for all alike. The topic is -1 where its
+        weight is less than `min_weight`, or where no word is known; weight and entropy are then NaN.
         """
-        f, n = self._solved(), whole_number(n_topics, "n_topics")
-        least = number_from(min_weight, "min_weight", 0.0, 1.0)
+        f, n, least = self._solved(), whole_number(n_topics, "n_topics"), fraction(min_weight, "min_weight")
         return self._frame(tables.document_info(f, self._parts(X), self._solver(), n_topics=n, min_weight=least))
 
     @where_words
@@ -173,21 +168,19 @@ class Described(Running[F]):
     ) -> DataFrame:
         """How much of the documents of each period belongs to each topic: a table with one row per period and topic.
 
-        `share` is the mean over documents of the topic's part of their tokens. A document without a known word is left
-        out. `documents` is how many there are in the period.
+        `share` is the mean over the `documents` of the period of the topic's part of their tokens.
 
         Parameters
         ----------
         X : what `transform` takes
             The documents.
         column : str or a list
-            Dates of the documents: a column of X, which is a table, a file or an AnnData, or one value per document.
-            Dates are ISO strings, dates of Python, pandas or NumPy, or years. Documents without a date are left out.
+            ISO strings, dates of Python, pandas or NumPy, or years: a column of X, which is a table, a file or an
+            AnnData, or one value per document. Documents without a date or a known word are left out.
         freq : {"day", "week", "month", "quarter", "year"}
             The length of a period. `period` in the table is its first day.
         level : float
-            Of the interval from `low` to `high`, which a bootstrap over documents gives: another draw of documents
-            would have its share there.
+            Of the interval from `low` to `high`, by a bootstrap over documents.
         random_state : int
             Seed of the bootstrap.
         """
@@ -221,20 +214,14 @@ class Described(Running[F]):
         **named: object,
     ) -> DataFrame:
         refuse_iterator(X)
-        f, level = self._solved(), number_from(level, "level", 0.0, 1.0)
+        f, level = self._solved(), fraction(level, "level")
         given, parts = values(self._column(X, column, *beside, **named)), self._parts(X, *beside, **named)
         return self._frame(
             covariates.topics_by(f, given, parts, self._solver(), level=level, random_state=random_state)
         )
 
     def words_by(
-        self,
-        X: object,
-        column: str | Iterable[object],
-        topic: int,
-        *beside: object,
-        n_words: int = 10,
-        **named: object,
+        self, X: object, column: str | Iterable[object], topic: int, *beside: object, n_words: int = 10, **named: object
     ) -> DataFrame:
         """The words of one topic that a group uses more than the other groups do, for each group, strongest first.
 
@@ -251,12 +238,11 @@ class Described(Running[F]):
 
     @where_words
     def topic_tree(self, *, n_words: int = 5, nested: bool = False) -> DataFrame | dict[str, object] | None:
-        """A hierarchy of the topics: topics with the same words are joined first.
+        """A hierarchy of the topics that are not empty: those with the same words are joined first.
 
         A table with one row per join, nearest first: `node`, its number, which continues those of the topics; `left`
         and `right`, the topics or earlier nodes that it joins; their `distance`, the mean Hellinger distance of topics
-        of both sides, from 0 to 1; all `topics` below it, their `share` of tokens, and the `words` of the node. Empty
-        topics are left out.
+        of both sides; all `topics` below it, their `share` of tokens, and the `words` of the node.
 
         nested=True gives the same as dicts: a node has `children`, a topic has `topic` and `name`. It is None if there
         are no topics.
@@ -274,7 +260,7 @@ class Described(Running[F]):
         """Gives names to topics; they are saved with the model.
 
         A mapping {topic: name} names some topics and a list names all of them. A function, for instance one that asks a
-        language model, is called with the `n_words` most relevant words of each topic that is not empty.
+        language model, is called with the `n_words` most relevant words of each topic.
         """
         self._fitted = tables.named(self._found(), names, n_words=whole_number(n_words, "n_words"))
         return self

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any, ClassVar, Generic, Self, TypeVar, dataclass_transform, overload
 
 import numpy as np
@@ -282,7 +282,8 @@ class Running(Estimator[F]):
     Parameters
     ----------
     n_jobs : int or None
-        Threads. None and -1 use all cores (scikit-learn uses one). The results are the same for any value.
+        Threads. None and -1 use all cores (scikit-learn uses one). The results are the same for any value, but not with
+        learner="asynchronous", which has that many workers.
     random_state : int, RandomState or None
         The same seed gives the same bits.
     verbose : int or None
@@ -298,32 +299,23 @@ class Running(Estimator[F]):
     callbacks: list[Callback] | None = None
 
 
-class Sized(Estimator, kw_only=False):
-    """How many topics or clusters there are.
+class Started(Estimator, kw_only=False):
+    """How many topics or clusters there are, how often a fit starts, and from where.
 
     Parameters
     ----------
     n_components : int
-        Number of topics, K.
-    """
-
-    n_components: int = 100
-
-
-class Started(Sized):
-    """How often a fit starts, and from where.
-
-    Parameters
-    ----------
+        Number of topics or clusters, K.
     max_time : float or None
         Seconds for the whole fit, including initialisation and all `n_init` starts. The fit stops before a pass that
         would not fit in, judging by the pass before it; every start makes at least one pass. None: no limit.
     n_init : int
         Starts to try; the one with the best objective is kept.
     warm_start : bool
-        Start `fit` from the topics of the last one.
+        Start `fit` from the topics or clusters of the last one.
     """
 
+    n_components: int = 100
     max_time: float | None = None
     n_init: int = 1
     warm_start: bool = False
@@ -364,6 +356,12 @@ class Learning(Estimator):
         learner: Learner = self._component("learner")
         learner.check_engine(self._engine())
         return learner
+
+
+def check_targets(y: object, n: int) -> None:
+    """y is not used. One that does not belong to these rows is a mistake all the same: perhaps names of columns."""
+    if isinstance(y, Sized) and not isinstance(y, str | bytes) and len(y) != n:
+        raise ValueError(f"y has {len(y):,} values, but X has {n:,} rows. It is not used; names go to feature_names=")
 
 
 def output_kind(estimator: object) -> str | None:

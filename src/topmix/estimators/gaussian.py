@@ -9,11 +9,9 @@ import numpy as np
 from sklearn.utils import Tags, check_random_state
 
 from topmix.base.checks import MOST_POSITIVE, count_of_active, number_from, one_of, positive_number, whole_number
-from topmix.base.dirichlet import OBJECTIVES
 from topmix.corpus.rows import Rows
-from topmix.estimators.declared import Settings
+from topmix.estimators.declared import Settings, array, responsibilities
 from topmix.estimators.estimator import learned
-from topmix.estimators.odd_data import array, responsibilities
 from topmix.estimators.vectors import VectorMixture
 from topmix.io.reading import Reading
 from topmix.io.rows import read_rows
@@ -21,9 +19,8 @@ from topmix.learn.clusters import GaussianStart
 from topmix.learn.problem import Given
 from topmix.models.frame import SHAPES
 from topmix.models.gaussian import Gaussian
-from topmix.models.gaussian_start import STARTS, Summary, at, empty
-from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture
-from topmix.results.mixture import FittedMixture
+from topmix.models.gaussian_start import STARTS
+from topmix.models.mixture import Admixture, Mixture
 from topmix.steps import LocalStep
 from topmix.steps.rows import CandidateStep
 
@@ -47,8 +44,8 @@ class GaussianMixture(VectorMixture):
         scale of covariances); a bound on the evidence with full posteriors; or the likelihood alone (EM).
     candidates : int or None
         Clusters that a row is scored by, for hundreds of clusters and more: those nearest to the one that it was in at
-        the last visit; every tenth pass scores all. None always does, and so does stochastic learning, which remembers
-        nothing of a row. The objective is never overstated, but between full scans it may fall.
+        the last visit; every tenth pass scores all. None always scores all. The objective is never overstated, but
+        between full scans it may fall. Stochastic learning has no candidates.
     mean_prior : array of shape (n_features,) or None
         Where means are expected. None is the mean of the data.
     mean_precision_prior : float or None
@@ -64,21 +61,18 @@ class GaussianMixture(VectorMixture):
         Added to the variances of every cluster after each update, as in scikit-learn. Where it is not small beside
         them, the objective may fall a little.
     init_params : {"auto", "split", "k-means++", "kmeans", "random", "random_from_data"}, array or dict
-        Where clusters start: one cluster that is divided until there are enough, with a few passes over a growing
-        sample in between; rows far from each other, with what is nearest to them; k-means; random responsibilities;
-        random rows. "auto" is k-means for up to 25 clusters of fewer than 100,000 rows, unless columns in other units
-        or clusters one within another make another start clearly better. Beyond that, and with `zero_mean`, it tries
-        "split" and a short k-means, in the scales of the whole data (with `zero_mean` "k-means++"), and takes what
-        makes a sample of the data more likely after a pass over it. Or responsibilities (n_samples, n_components), or
-        labels (n_samples,). Or a dict with some of "weights", "means" and "precisions", in the shapes of scikit-learn's
+        Where clusters start. "split" divides one cluster until there are enough; "k-means++" takes rows far from each
+        other, "random" random responsibilities, and "random_from_data" random rows. "auto" is k-means for up to 25
+        clusters of fewer than 100,000 rows, unless another start is clearly better; beyond that it tries "split" and a
+        short k-means on a sample, and takes the better. Or responsibilities (n_samples, n_components), or labels
+        (n_samples,). Or a dict with some of "weights", "means" and "precisions", in the shapes of scikit-learn's
         weights_init, means_init and precisions_init; the rest is as with "auto".
 
     Attributes
     ----------
     means_ : ndarray of shape (n_components, n_features)
     covariances_, precisions_, precisions_cholesky_ : ndarray
-        In scikit-learn's shapes. Under "vb" the covariance is, as there, the inverse of the expected precision. To make
-        a mixture without a fit, set weights_, means_ and then precisions_cholesky_.
+        In scikit-learn's shapes. Under "vb" the covariance is, as there, the inverse of the expected precision.
     mean_precision_, degrees_of_freedom_ : ndarray
         beta and nu of each cluster: with the prior, the rows that it stands for.
 
@@ -123,33 +117,6 @@ class GaussianMixture(VectorMixture):
         lower = np.linalg.inv(np.linalg.cholesky(self.covariances_))
         return np.ascontiguousarray(np.swapaxes(lower, -1, -2))
 
-    @precisions_cholesky_.setter
-    def precisions_cholesky_(self, value: object) -> None:
-        """A mixture made by hand, as with scikit-learn: set weights_ and means_, and this last. It is one at a point,
-        whatever `objective` says, and ready to predict, to score, to sample, to be saved and to start a warm fit."""
-        if not (hasattr(self, "weights_") and hasattr(self, "means_")):
-            raise AttributeError("set weights_ and means_ first, and precisions_cholesky_ last")
-        kind = one_of(self.covariance_type, SHAPES, "covariance_type")
-        means = np.asarray(self.means_, dtype=np.float64)
-        if means.ndim != 2:
-            raise ValueError(f"means_ must be an array of (n_components, n_features), got one of {means.shape}")
-        K, D = means.shape
-        weights = weights_of_clusters(self.weights_, K, "weights_")
-        is_matrix = kind in ("full", "tied")
-        C = array(value, _shapes(K, D)[kind], "precisions_cholesky_")
-        covariances = np.linalg.inv(C @ np.swapaxes(C, -1, -2)) if is_matrix else 1.0 / np.square(C)
-        mean = weights @ means
-        each = covariances[:, None] if kind == "spherical" else covariances
-        within, apart = np.broadcast_to(each, (K, D, D) if is_matrix else (K, D)), means - mean
-        between = np.einsum("ki,kj->kij", apart, apart) if is_matrix else apart**2
-        data = Summary(1.0, mean, np.tensordot(weights, within + between, axes=1))
-        prior = empty(data, "float64", K, covariance_type=kind, objective="ml", reg_covar=0.0)
-        allocation = FiniteDirichlet.uniform(1.0, K, "ml").update(weights)
-        model = Mixture(allocation, at(prior, weights, means, covariances), D, K)
-        for name in {"weights_", "means_"} & set(vars(self)):
-            delattr(self, name)  # the model has them from now on
-        self._fitted = FittedMixture(reading=Reading(model.n_features), model=model)
-
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Rows drawn from the fitted mixture, cluster by cluster, and the cluster of each."""
         kind = self._gaussian.covariance_type
@@ -164,9 +131,9 @@ class GaussianMixture(VectorMixture):
             noise *= sd if kind == "diag" else sd[:, None]
         return self.means_[labels] + noise, labels
 
-    def _local_step(self, K: int) -> LocalStep:
+    def _local_step(self, K: int, *, is_stream: bool = False) -> LocalStep:
         L = count_of_active(self.n_active, K)
-        if self.candidates is None or not self._component("learner").remembers_rows:
+        if is_stream or self.candidates is None or not self._component("learner").remembers_rows:
             return super()._local_step(K)
         if whole_number(self.candidates, "candidates") < L:
             raise ValueError(f"candidates must be at least n_active, {L}, got {self.candidates!r}")
@@ -199,7 +166,7 @@ class GaussianMixture(VectorMixture):
     def _start(self, data: Rows, weight: np.ndarray | None, K: int) -> GaussianStart:
         D, init = data.shape[1], "auto" if isinstance(self.init_params, dict) else self.init_params
         refuse_what_does_not_fit(K, D, self.covariance_type)
-        settings = priors(self, D)
+        settings = self._cluster_settings(D)
         r = responsibilities(init, len(data), K, STARTS, "init_params")
         return GaussianStart(
             data=data,
@@ -209,12 +176,54 @@ class GaussianMixture(VectorMixture):
             weights=self._weight_prior(),
             n_active=count_of_active(self.n_active, K),
             how=str(init) if r is None else r,
-            parts=checked_start(self, K, D),
+            parts=self._given_clusters(self.init_params, K, D) if isinstance(self.init_params, dict) else (None,) * 3,
             n_candidates=int(self.candidates or 0),
         )
 
+    def _cluster_settings(self, D: int) -> Settings:
+        """What `gaussian_start.empty` takes."""
+        kind = one_of(self.covariance_type, SHAPES, "covariance_type")
+        mean, covariance = self.mean_prior, self.covariance_prior
+        is_matrix, shape = kind in ("full", "tied"), _shapes(1, D)["full" if kind == "tied" else kind][1:]
+        if covariance is not None:
+            covariance = positive(covariance, shape, "covariance_prior", is_matrix)
+        if self.mean_precision_prior is not None:
+            positive_number(self.mean_precision_prior, "mean_precision_prior")
+        if self.degrees_of_freedom_prior is not None:
+            least = D - 1.0 if is_matrix else 0.0
+            positive_number(self.degrees_of_freedom_prior, "degrees_of_freedom_prior", least=least)
+        return {
+            "covariance_type": kind,
+            "objective": self._objective(),
+            "zero_mean": bool(self.zero_mean),
+            "mean_prior": None if mean is None else array(np.atleast_1d(np.asarray(mean)), (D,), "mean_prior"),
+            "mean_precision_prior": self.mean_precision_prior,
+            "degrees_of_freedom_prior": self.degrees_of_freedom_prior,
+            "covariance_prior": covariance,
+            "reg_covar": number_from(self.reg_covar, "reg_covar", 0.0, MOST_POSITIVE),
+        }
 
-# Parameters as users give them: refused with a reason, or in the form that models take
+    def _given_clusters(
+        self, given: Settings, K: int, D: int
+    ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+        """Weights, means and covariances, the inverse of precisions, as far as init_params gives them."""
+        where, unknown = "init_params: ", given.keys() - {"weights", "means", "precisions"}
+        if unknown:
+            raise ValueError(f"init_params may have 'weights', 'means' and 'precisions', not {sorted(unknown)[0]!r}")
+        weights, means, precisions = (given.get(name) for name in ("weights", "means", "precisions"))
+        if weights is not None:
+            weights = array(weights, (K,), "weights", where)
+            if weights.min() < 0 or not np.isclose(weights.sum(), 1):
+                raise ValueError(f"{where}The parameter 'weights' must not be negative and must sum to one")
+        if means is not None:
+            if self.zero_mean:
+                raise ValueError(f"{where}'means' do not go with zero_mean=True")
+            means = array(means, (K, D), "means", where)
+        if precisions is None:
+            return weights, means, None
+        kind, is_matrix = self.covariance_type, self.covariance_type in ("full", "tied")
+        precisions = positive(precisions, _shapes(K, D)[kind], f"{kind} precision", is_matrix, where)
+        return weights, means, np.linalg.inv(precisions) if is_matrix else 1.0 / precisions
 
 
 def refuse_what_does_not_fit(K: int, D: int, covariance_type: str) -> None:
@@ -231,64 +240,12 @@ def refuse_what_does_not_fit(K: int, D: int, covariance_type: str) -> None:
         )
 
 
-def priors(estimator: GaussianMixture, D: int) -> Settings:
-    """What `gaussian_start.empty` takes."""
-    kind = one_of(estimator.covariance_type, SHAPES, "covariance_type")
-    mean, covariance = estimator.mean_prior, estimator.covariance_prior
-    mean_precision, degrees = estimator.mean_precision_prior, estimator.degrees_of_freedom_prior
-    is_matrix, shape = kind in ("full", "tied"), _shapes(1, D)["full" if kind == "tied" else kind][1:]
-    if mean_precision is not None:
-        positive_number(mean_precision, "mean_precision_prior")
-    if degrees is not None:
-        positive_number(degrees, "degrees_of_freedom_prior", least=D - 1.0 if is_matrix else 0.0)
-    return {
-        "covariance_type": kind,
-        "objective": one_of(estimator.objective, OBJECTIVES, "objective"),
-        "zero_mean": bool(estimator.zero_mean),
-        "mean_prior": None if mean is None else array(np.atleast_1d(np.asarray(mean)), (D,), "mean_prior"),
-        "mean_precision_prior": mean_precision,
-        "degrees_of_freedom_prior": degrees,
-        "covariance_prior": None if covariance is None else positive(covariance, shape, is_matrix, "covariance_prior"),
-        "reg_covar": number_from(estimator.reg_covar, "reg_covar", 0.0, MOST_POSITIVE),
-    }
-
-
-def checked_start(
-    estimator: GaussianMixture, K: int, D: int
-) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:  # weights, means, covariances
-    """What init_params gives of weights, means and covariances, the inverse of its precisions."""
-    if not isinstance(estimator.init_params, dict):
-        return None, None, None
-    unknown = set(estimator.init_params) - {"weights", "means", "precisions"}
-    if unknown:
-        raise ValueError(f"init_params may have 'weights', 'means' and 'precisions', not {sorted(unknown)[0]!r}")
-    weights, means, precisions = (estimator.init_params.get(name) for name in ("weights", "means", "precisions"))
-    if weights is not None:
-        weights = weights_of_clusters(weights, K, "weights", "init_params: ")
-    if means is not None:
-        if estimator.zero_mean:
-            raise ValueError("init_params: 'means' do not go with zero_mean=True")
-        means = array(means, (K, D), "means", "init_params: ")
-    if precisions is None:
-        return weights, means, None
-    kind, is_matrix = estimator.covariance_type, estimator.covariance_type in ("full", "tied")
-    precisions = positive(precisions, _shapes(K, D)[kind], is_matrix, f"{kind} precision", "init_params: ")
-    return weights, means, np.linalg.inv(precisions) if is_matrix else 1.0 / precisions
-
-
-def weights_of_clusters(value: object, K: int, parameter: str, where: str = "") -> np.ndarray:
-    weights = array(value, (K,), parameter, where)
-    if weights.min() < 0 or not np.isclose(weights.sum(), 1):
-        raise ValueError(f"{where}The parameter '{parameter}' must not be negative and must sum to one")
-    return weights
-
-
 def _shapes(K: int, D: int) -> dict[str, tuple[int, ...]]:
     """Of scikit-learn's precisions."""
     return {"full": (K, D, D), "tied": (D, D), "diag": (K, D), "spherical": (K,)}
 
 
-def positive(value: object, shape: tuple[int, ...], is_matrix: bool, parameter: str, where: str = "") -> np.ndarray:
+def positive(value: object, shape: tuple[int, ...], parameter: str, is_matrix: bool, where: str = "") -> np.ndarray:
     """Symmetric positive definite matrices, or positive numbers."""
     a = array(value, shape, parameter, where)
     if not is_matrix and a.min() > 0:

@@ -17,14 +17,8 @@ from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import row_sums
 from topmix.engines.engine import Engine
 from topmix.estimators.declared import CountOptions, FitOptions, takes
-from topmix.estimators.estimator import Seeded, learned
-from topmix.estimators.odd_data import (
-    MOST_DRAWN,
-    check_targets,
-    check_whole_counts,
-    warn_of_many_tokens,
-    warn_of_odd_data,
-)
+from topmix.estimators.estimator import Seeded, check_targets, learned
+from topmix.estimators.odd_data import MOST_DRAWN, check_whole_counts, warn_of_many_tokens, warn_of_odd_data
 from topmix.estimators.priors import CLONED, document_prior, document_prior_as_given, word_prior, word_prior_as_given
 from topmix.estimators.topics import TopicEstimator
 from topmix.io.documents import read

@@ -41,11 +41,10 @@ class HDP(Seeded, VariationalTopics):
     n_components : int
         Number of topics, the truncation K; with a search, one of the numbers to start with.
     inference : {"collapsed", "variational"} or an object of topmix.inference
-        "variational" climbs the surrogate bound: at every update with n_active=None and warm documents, else nearly
-        always. "collapsed": the number of topics is found under the variational
-        bound too, but a few collapsed passes come before, which lead to a higher bound, and a few at the end, for
-        topics that predict better; elbo_ is then the bound where these ended, and lower. Without a search all passes
-        are collapsed. Its `smoothing` is min(0.08, 16 / K) for None; `own_discount` and `sweeps` are not used.
+        "variational" climbs the surrogate bound. "collapsed" finds the number of topics under it too, with a few
+        collapsed passes before, which lead to a higher bound, and a few at the end, for topics that predict better;
+        elbo_ is then the bound where these ended, and lower. Without a search all passes are collapsed. Its `smoothing`
+        is min(0.08, 16 / K) for None; `own_discount` and `sweeps` are not used.
     learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
         How the documents are visited. Only memoized fits search for the number of topics.
     search : "auto", an object topmix.search.TopicSearch, or None
@@ -55,13 +54,13 @@ class HDP(Seeded, VariationalTopics):
         document. Of the corpus, gamma, the second of a pair: a large one means many topics. None is (0.5, 10); "auto"
         learns one.
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
-        Dirichlet prior of topics on words, eta; rows of a matrix only with search=None. None is 0.03 in variational
-        passes and during the search, min(0.2, 16 / K) in the collapsed passes after it, and min(0.08, 16 / K) where all
-        passes are collapsed. "auto" learns one value.
+        Dirichlet prior of topics on words, eta; rows of a matrix only with search=None. "auto" learns one value. None
+        is 0.03 in variational passes and during the search, min(0.2, 16 / K) in the collapsed passes after it, and
+        min(0.08, 16 / K) where all passes are collapsed.
     seeds : list of lists of words, Seeds or None
         Words that topics 0, 1, ... should have, as in LDA; only with search=None.
     max_iter : int
-        Passes at most, including those of trials that were undone. A search takes 100 to 200.
+        Passes, at most. A search takes 100 to 200.
 
     Attributes
     ----------

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
-from topmix.base.checks import number_from, positive_number, whole_number
+from topmix.base.checks import positive_number, whole_number
 from topmix.base.fields import CheckedReader
-from topmix.estimators.declared import ClusterOptions, FitOptions, takes
+from topmix.estimators.declared import ClusterOptions, FitOptions, fraction, takes
 from topmix.estimators.described import where
 from topmix.estimators.estimator import learned
 from topmix.estimators.lda import LDA, FiniteTopics
@@ -160,7 +160,7 @@ class LabelledLDA(ClassifierMixin, TargetTopics, kw_only=False):
     def predict(self, X: object, *, min_weight: float = 0.0) -> np.ndarray:
         """One label per document; or, where they have several, a matrix (n_samples, n_labels) of 0 and 1, with at least
         the most probable one in each row, if its share of the labelled tokens is `min_weight` or more."""
-        least = number_from(min_weight, "min_weight", 0.0, 1.0)
+        least = fraction(min_weight, "min_weight")
         share, labels = self._shares(X)
         best = share.argmax(axis=1)
         if labels.is_single:

@@ -6,15 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from topmix.base.checks import count_of_components, number_from, whole_number
+from topmix.base.checks import count_of_components, whole_number
+from topmix.estimators.declared import fraction
 from topmix.estimators.estimator import Seeded, learned
-from topmix.estimators.priors import (
-    DOCUMENT_TOTAL,
-    document_prior,
-    document_prior_as_given,
-    word_prior,
-    word_smoothing,
-)
+from topmix.estimators.priors import DOCUMENT_TOTAL, document_prior, document_prior_as_given, word_prior, word_smoothing
 from topmix.estimators.variational import VariationalTopics
 from topmix.io.formulas import Design
 from topmix.io.priors import ColumnPrior, Covariates, VersionPrior
@@ -63,26 +58,22 @@ class LDA(Seeded, FiniteTopics):
     """Latent Dirichlet allocation: documents mix topics, topics are distributions over words.
 
     The defaults are what measured best: collapsed inference, where each word of a document keeps its `n_active` best
-    topics, learned in memoized passes with sampling in between (`Collapsed.sweeps`). The algorithms of the papers are
-    settings of the same estimator.
+    topics, learned in memoized passes with sampling in between (`Collapsed.sweeps`).
 
     Parameters
     ----------
     doc_topic_prior : float, array of shape (n_components,), "auto", topmix.priors.Covariates or None
         Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value per topic after
-        each pass. Documents that drop small topics (min_topic_mass) lead to a smaller alpha. `Covariates("a + b")` lets
-        alpha depend on columns beside the documents, and learns how: see `effects`.
+        each pass. `Covariates("a + b")` lets alpha depend on columns of the documents, and learns how: see `effects`.
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto", an object or None
         Dirichlet prior of topics on words, eta; rows of a matrix seed topics. "auto" learns one value. None is 0.03 for
         variational inference, and 0.08, or 16 / K where that is less, for collapsed inference. `OverTime("date")` and
-        `ByGroup("section")` of `topmix.priors` let words of topics differ between periods or groups of documents: see
-        `words_by`, `changed_words` and `topic_versions`.
+        `ByGroup("section")` let words of topics differ between periods or groups of documents: see `words_by`.
 
     Attributes
     ----------
     doc_topic_prior_ : float or ndarray of shape (n_components,)
-        alpha: a number where it is the same for all topics, an array where topics differ or it is learned; with
-        Covariates, its mean over the documents of the fit.
+        alpha: a number where it is the same for all topics, else an array; with Covariates, its mean over documents.
     versions_ : list of str
         Groups of `ByGroup`, or the first days of the periods of `OverTime`.
     history_ : list of Record
@@ -95,8 +86,7 @@ class LDA(Seeded, FiniteTopics):
     cold_visits=None, stopping="mean", doc_tol=1e-3), learner="batch", n_active=None, init="random",
     doc_topic_prior=1 / K, topic_word_prior=1 / K)`.
 
-    A document without words is no error: its proportions are those of the prior. More topics than documents, and a
-    corpus without any words, are fitted too; topics without words stay at the prior.
+    A document without words has the proportions of the prior, and topics without words stay at the prior.
 
     Examples
     --------
@@ -116,11 +106,10 @@ class LDA(Seeded, FiniteTopics):
 
         `estimate` is by how much log alpha of the topic changes per unit of a number, or between a value of a category
         and the first one; `Intercept` is log alpha where all of these are zero. The truth is from `low` to `high` with
-        probability `level`: draws of the posterior, given that neither topics nor their shares in documents are known
-        for sure. They are NaN for a fit without sampling sweeps (`Collapsed.sweeps`), or
-        whose `max_iter` leaves no passes for draws.
+        probability `level`, by draws of the posterior. They are NaN for a fit without sampling sweeps
+        (`Collapsed.sweeps`), or whose `max_iter` leaves no passes for draws.
         """
-        return self._frame(covariates.effects(self._found(), number_from(level, "level", 0.0, 1.0)))
+        return self._frame(covariates.effects(self._found(), fraction(level, "level")))
 
     def expected_shares(self, metadata: object, *, level: float = 0.95) -> DataFrame:
         """The share of each topic that documents with these values lead one to expect, before their words are seen.
@@ -128,7 +117,7 @@ class LDA(Seeded, FiniteTopics):
         A table with one row per row of `metadata` and topic: `row`, `topic`, `name`, `share`, and `low` and `high` as
         in `effects`. `metadata` is a DataFrame, or a mapping of columns, with all columns of the formula.
         """
-        return self._frame(covariates.expected_shares(self._found(), metadata, number_from(level, "level", 0.0, 1.0)))
+        return self._frame(covariates.expected_shares(self._found(), metadata, fraction(level, "level")))
 
     def topic_word_of(self, version: object) -> np.ndarray:
         """Probabilities of words in the topics of one version, shape (n_components, n_features). `version` is a group
@@ -149,9 +138,9 @@ class LDA(Seeded, FiniteTopics):
     def topic_versions(self) -> DataFrame:
         """How much of each version belongs to each topic: a table with one row per topic and version.
 
-        `tokens` are those of the topic in the documents of the version, and `share` their part of all. `distance` is
-        the Hellinger distance of the topic's words there from those that all versions share. Over time, `state` is
-        "begins" where a topic has reached a fifth of its largest share, and "fades" where it has fallen below again.
+        `tokens` are those of the topic in the version, and `share` their part of all. `distance` is the Hellinger
+        distance of its words from those that all versions share. Over time, `state` is "begins" where a topic has
+        reached a fifth of its largest share, and "fades" where it has fallen below again.
         """
         return self._frame(covariates.topic_versions(self._found()))
 

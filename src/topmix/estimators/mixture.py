@@ -1,50 +1,46 @@
-"""What all mixtures share as estimators: fitting, answers about rows, words of clusters, edits, and files."""
+"""What all mixtures share as estimators: fitting, answers about rows and the texts beside them, edits and files."""
 
 from __future__ import annotations
 
 import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from topmix.base.checks import (
-    any_number,
-    count_of_active,
-    count_of_components,
-    one_of,
-    positive_number,
-    whole_number,
-)
+from topmix.base.checks import any_number, count_of_active, count_of_components, one_of, positive_number, whole_number
 from topmix.base.dirichlet import OBJECTIVES
 from topmix.base.fields import CheckedReader, Writer
+from topmix.base.threads import use_threads
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.shard import Shards, in_order
 from topmix.estimators.checkpoints import checkpoint_of_clusters
-from topmix.estimators.clusters import ClusterEstimator
-from topmix.estimators.declared import FitOptions
-from topmix.estimators.estimator import Started
-from topmix.estimators.odd_data import check_targets, checked_weights, warn
+from topmix.estimators.declared import FitOptions, checked_weights, fraction
+from topmix.estimators.described import Edited
+from topmix.estimators.estimator import Learning, Started, check_targets, learned
+from topmix.io.documents import AS_IT_IS
 from topmix.io.reading import How, Reading
 from topmix.learn.checkpoint import ClusterFiles
-from topmix.learn.cluster_search import ClusterSearchPlan
 from topmix.learn.clusters import ClusterPasses, ClusterStart, FirstClusters
 from topmix.learn.fit import run
 from topmix.learn.history import Record
 from topmix.learn.learners import streamed
-from topmix.learn.problem import FitSettings, Given, Outcome, PassPlan, Problem
+from topmix.learn.problem import FitSettings, Given, Outcome, Problem
 from topmix.models.document_prior import Prior
 from topmix.models.mixture import WEIGHTS, Admixture, FiniteDirichlet, Mixture, StickBreaking, WeightPrior
 from topmix.models.model import Likelihood, SomeTotal
 from topmix.results.mixture import ClusterWords, FittedMixture
-from topmix.results.topics import AboutFit
+from topmix.results.tables import document_info
+from topmix.results.topics import NO_TOPIC, AboutFit, Solver
+from topmix.results.view import DataFrame
 from topmix.steps import LocalStep
 from topmix.steps.rows import MixtureStep
 
@@ -54,41 +50,43 @@ NOT_CONVERGED = (  # scikit-learn's words, which people filter by
 )
 NO_PROCESS = "a Dirichlet process is a prior, and objective='ml' has none: use 'vb' or 'map'"
 
-
-class ClusterData(NamedTuple):
-    """What a mixture reads: counts or rows, in groups where there are any, and the words beside them."""
-
-    data: Corpus | Rows
-    reading: Reading
-    words: Corpus | None = None  # a document for each row, or for each group
-    words_reading: Reading | None = None
+# What a fit reads: counts or rows, in groups where there are any, and a document for each row or for each group.
+Read = tuple[Corpus | Rows, Reading, tuple[Corpus, Reading] | None]
 
 
-class MixtureEstimator(Started, ClusterEstimator):
+class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
     """A mixture is an allocation and a likelihood; here is everything that does not depend on which.
 
     Parameters
     ----------
-    n_components : int
-        Number of clusters, K.
     n_active : int or None
         Clusters kept per row, L. 1 is hard assignment, as in k-means; None keeps all K.
     learner : {"memoized", "batch", "stochastic", "asynchronous"} or an object of topmix.learners
-        How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each
-        batch, gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate. Asynchronous
-        workers keep their share of the rows while clusters travel between them; they hold the rows and their n_active
-        clusters in memory.
+        How the data is visited. "memoized" and "batch" climb the same objective; memoized, which moves after each
+        batch, gets there sooner. The bound of "stochastic" is an estimate. "asynchronous" workers hold their rows in
+        memory while clusters travel between them.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
         The prior on weights: a Dirichlet, or a Dirichlet process cut off after n_components sticks.
     weight_concentration_prior : float or None
         Dirichlet prior on the weight of each cluster, alpha / K, or the process's concentration. None is 1 / K.
     max_iter : int
-        Passes over the data, at most. 0 leaves the clusters where they start. A fit that has not converged by then
-        warns with scikit-learn's ConvergenceWarning, unless `tol` is negative or a callback ended it.
+        Passes over the data, at most. 0 leaves the clusters where they start. If they have not converged by then,
+        there is a ConvergenceWarning, unless `tol` is negative or a callback ended the fit.
     tol : float
         Stop when a pass lifts the objective by less than this, per row.
-    warm_start : bool
-        Start `fit` from the clusters of the last one.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Share of each cluster.
+    labels_ : ndarray of shape (n_samples,)
+        The most probable cluster of each row of the last `fit`. Not part of a saved model.
+    objective_, elbo_ : float
+        The objective at the end, summed over rows.
+    lower_bound_ : float
+        The same, as scikit-learn has it: per row for "ml".
+    lower_bounds_ : list of float
+        lower_bound_ after each pass.
     """
 
     n_components = 8
@@ -103,18 +101,73 @@ class MixtureEstimator(Started, ClusterEstimator):
     _least_batch: ClassVar[int] = 1  # rows
     _least_of_each: ClassVar[int] = 0  # rows of a batch for each cluster
 
+    weights_ = learned[np.ndarray](lambda f: f.weights)
+    elbo_ = learned[float](lambda f: f.objective)
+    lower_bound_ = learned[float](lambda f: f.lower_bound)
+    labels_ = learned[np.ndarray](lambda f: f.labels)
+
+    @property
+    def lower_bounds_(self) -> list[float]:
+        self._found()
+        share = self.lower_bound_ / self.elbo_ if self.elbo_ else 1.0  # one, or one over the rows of the fit
+        return [share * record.objective for record in self.history_]
+
+    @abstractmethod
+    def _data(
+        self, X: object, groups: object = None, how: How = AS_IT_IS, known: Reading | None = None
+    ) -> tuple[Corpus | Rows, Reading]:
+        """X, checked, in groups where there are any."""
+
     @abstractmethod
     def _start(self, data: Any, weight: np.ndarray | None, K: int) -> ClusterStart:
         """Where clusters start; bad parameters are refused here."""
 
-    def _documents(
-        self, X: object, groups: object, texts: object, how: How, before: FittedMixture | None
-    ) -> ClusterData:
-        return ClusterData(*self._data(X, groups, how, None if before is None else before.reading))
+    def _documents(self, X: object, groups: object, texts: object, how: How, before: FittedMixture | None) -> Read:
+        return *self._data(X, groups, how, None if before is None else before.reading), None
 
     def _refuse_groups(self, groups: object) -> None:
         if groups is not None:
             raise ValueError(f"a {type(self).__name__} knows no groups: groups= is for admixtures")
+
+    def _further(self, problem: Problem, found: Outcome, settings: FitSettings) -> Outcome:
+        """The fit goes on in another way, where there is one."""
+        return found
+
+    def _shares(self, data: Corpus | Rows, n_texts: int) -> sp.csr_array:
+        """[texts, K] what clusters have of each text of the fit."""
+        return self._found().probabilities(data, self._solver(), self._solver().n_active)[0]
+
+    def _check_warm(self, f: FittedMixture, K: int) -> None:
+        """Whether a fit can continue from these clusters."""
+        if f.model.n_components != K:
+            raise ValueError(f"warm_start keeps {f.model.n_components} clusters, but n_components is now {K}")
+
+    def _start_from(self, model: Mixture | Admixture) -> Given:
+        """A start from clusters that were learned before; their statistics fade in the first pass."""
+        return Given(model, model.as_stats())
+
+    def _first_clusters(self, data: Corpus | Rows, weight: np.ndarray | None, K: int) -> FirstClusters:
+        return FirstClusters(self._prior(K), self._start(rows_of(data), weight, K), data.shape[1])
+
+    def _objective(self) -> str:
+        return one_of(self.objective, OBJECTIVES, "objective")
+
+    def _prior(self, K: int) -> FiniteDirichlet | StickBreaking | Prior:
+        """Of weights, before anything is learned."""
+        return self._weight_prior().of(K)
+
+    def _weight_prior(self) -> WeightPrior:
+        """Of the weights of one mixture."""
+        kind = WEIGHTS[one_of(self.weight_concentration_prior_type, WEIGHTS, "weight_concentration_prior_type")]
+        if kind is StickBreaking and self._objective() == "ml":
+            raise ValueError(NO_PROCESS)
+        prior = self.weight_concentration_prior
+        prior = None if prior is None else positive_number(prior, "weight_concentration_prior")
+        return WeightPrior(kind, prior, self._objective())
+
+    def _local_step(self, K: int, *, is_stream: bool = False) -> LocalStep:
+        """A stream remembers nothing of a row."""
+        return MixtureStep(self._likelihood, count_of_active(self.n_active, K))
 
     def _fit_as(
         self, X: object, y: object, sample_weight: object, how: Mapping[str, object], groups: object = None
@@ -130,14 +183,14 @@ class MixtureEstimator(Started, ClusterEstimator):
         K, before = count_of_components(self.n_components), self._fitted if self._is_warm() else None
         if before is not None:
             self._check_warm(before, K)
-        data, reading, texts, of_texts = self._documents(X, groups, options.texts, options.how, before)
+        data, reading, texts = self._documents(X, groups, options.texts, options.how, before)
         problem = self._problem(data, checked_weights(sample_weight, data), K, before)
         n = len(rows_of(data))
         check_targets(y, n)
         if n < K:
-            warn(f"there are more clusters ({K}) than rows ({n}), so some stay empty or hold a row each")
+            warnings.warn(f"there are more clusters ({K}) than rows ({n}), so some stay empty", stacklevel=6)
         if options.keep is not None:
-            found_size = None if isinstance(problem.plan, ClusterSearchPlan) else K
+            found_size = K if problem.plan is ClusterPasses else None
             files = ClusterFiles.of(problem, found_size, self._likelihood, self._objective())
             problem = replace(problem, keep=checkpoint_of_clusters(self, problem, options.keep, files))
         before_texts = None if before is None else before.texts
@@ -166,11 +219,11 @@ class MixtureEstimator(Started, ClusterEstimator):
         )
         now = self._with(f)
         f = replace(f, labels=np.concatenate([a.cluster[:, 0] for a in f.assign(data, now._solver(), 1)]))
-        if texts is None or of_texts is None:
+        if texts is None:
             return f
-        if texts.n_tokens == 0:  # vectors alone
+        if texts[0].n_tokens == 0:  # vectors alone
             return replace(f, texts=before_texts)
-        return replace(f, texts=ClusterWords.of(now._shares(data, texts.n_docs), texts, of_texts))
+        return replace(f, texts=ClusterWords.of(now._shares(data, texts[0].n_docs), *texts))
 
     def _problem(self, data: Corpus | Rows, weight: np.ndarray | None, K: int, before: FittedMixture | None) -> Problem:
         """What there is to learn."""
@@ -187,25 +240,13 @@ class MixtureEstimator(Started, ClusterEstimator):
             n_active=count_of_active(self.n_active, K),
             max_iter=whole_number(self.max_iter, "max_iter", least=0),
             least_gain=any_number(self.tol, "tol") * n_rows,
-            plan=self._plan(data, weight),
+            plan=ClusterPasses,
             weight=weight,
             batches=max(1, min(10, len(rows) // max(self._least_batch, self._least_of_each * K))),
             deals_first=True,
             is_warm=before is not None,
             before=before.objective if before is not None and before.n_seen == n_rows else None,
-            warm_up=self._warm_up(),
         )
-
-    def _plan(self, data: Corpus | Rows, weight: np.ndarray | None) -> PassPlan:
-        return ClusterPasses
-
-    def _further(self, problem: Problem, found: Outcome, settings: FitSettings) -> Outcome:
-        """The fit goes on in another way, where there is one."""
-        return found
-
-    def _shares(self, data: Corpus | Rows, n_texts: int) -> sp.csr_array:
-        """[texts, K] what clusters have of each text of the fit."""
-        return self._found().probabilities(data, self._solver(), self._solver().n_active)[0]
 
     def partial_fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """One stochastic step on these rows. The first call also decides where clusters start and, where they are read
@@ -216,74 +257,123 @@ class MixtureEstimator(Started, ClusterEstimator):
         K, f = count_of_components(self.n_components), self._fitted
         data, reading = self._data(X, groups, known=None if f is None else f.reading)
         weight, pseudo = checked_weights(sample_weight, data), None
+        is_first = f is None
         if f is None:
             model, pseudo = self._first_clusters(data, weight, K).model(self._rng())
-        else:
-            model = f.model
-        shards = Shards(data, in_order(data), weight)
-        n_updates, n_seen = (0, shards.n_rows) if f is None else (f.n_updates, f.n_seen + shards.n_rows)
-        step, learner = self._step_of(model.n_components), self._component("learner")
+            f = FittedMixture(reading=reading, model=model)
+        before, shards = f.model, Shards(data, in_order(data), weight)
+        step, learner = self._local_step(f.n_topics, is_stream=True), self._component("learner")
+        n_seen = f.n_seen + shards.n_rows
 
         def past(placed: Mixture | Admixture) -> SomeTotal:
             total: SomeTotal = placed.as_stats()
-            if f is None:
+            if is_first:
                 return placed.no_stats().add(pseudo or total)
-            return copy.deepcopy(total) if placed is model else total  # the step is made in place
+            return copy.deepcopy(total) if placed is before else total  # the step is made in place
 
         with closing(self._engine().open(shards, step, self._threads())) as workers:
-            model = streamed(workers, model, past, learner, n_updates, n_seen)[0]  # nothing else of a device
-        before = FittedMixture(reading=reading, model=model) if f is None else f
-        return replace(before, model=model, n_updates=n_updates + 1, n_seen=n_seen, labels=None)
+            model = streamed(workers, before, past, learner, f.n_updates, n_seen)[0]  # nothing else of a device
+        return replace(f, model=model, n_updates=f.n_updates + 1, n_seen=n_seen, labels=None)
 
     def fit_predict(self, X: object, y: object = None, sample_weight: object = None) -> np.ndarray:
         """`fit`, then its labels."""
         return self.fit(X, sample_weight=sample_weight).labels_
+
+    def _solver(self) -> Solver:
+        return Solver(self._engine(), self._threads(), count_of_active(self.n_active, self._found().n_topics))
+
+    def _rows(self, X: object, groups: object) -> Corpus | Rows:
+        with use_threads(self._threads()):
+            return self._data(X, groups, known=self._found().reading)[0]
+
+    def predict(
+        self, X: object, groups: object = None, *, min_weight: float = 0.0, min_density: float | None = None
+    ) -> np.ndarray:
+        """The most probable cluster of each row, of an admixture given the rows of its group; -1 where its probability
+        is less than `min_weight`, from 0 to 1, or where the log likelihood of the row, as `score_samples` has it, is
+        less than `min_density`."""
+        data, least = self._rows(X, groups), fraction(min_weight, "min_weight")
+        f, solver = self._found(), self._solver()
+        found = np.concatenate([a.cluster[:, 0] for a in f.assign(data, solver, 1)])
+        if least > 0:
+            weight = f.probabilities(data, solver, solver.n_active)[0].max(axis=1)
+            found[weight.toarray().ravel() < least] = NO_TOPIC
+        if min_density is not None:
+            found[f.likelihood(data, solver) < any_number(min_density, "min_density")] = NO_TOPIC
+        return found
+
+    def predict_proba(
+        self, X: object, groups: object = None, *, sparse_output: bool = False
+    ) -> np.ndarray | sp.csr_array:
+        """Posterior probabilities of shape (n_samples, n_components), of an admixture given the rows of the group; at
+        most n_active of a row are not zero."""
+        solver = self._solver()
+        r, _ = self._found().probabilities(self._rows(X, groups), solver, solver.n_active)
+        return r if sparse_output else r.toarray()
+
+    def score_samples(self, X: object, groups: object = None) -> np.ndarray:
+        """The log likelihood of each row under the fitted clusters; with objective "vb" a lower bound on it. Of an
+        admixture with the proportions of its group, which its rows have a part in: see also `completion_score`."""
+        return self._found().likelihood(self._rows(X, groups), self._solver())
+
+    def score(self, X: object, y: object = None) -> float:
+        """The mean of score_samples."""
+        return float(np.mean(self.score_samples(X)))
+
+    def bic(self, X: object) -> float:
+        """Bayesian information criterion on X; the lower the better."""
+        s = self.score_samples(X)
+        return float(-2 * s.sum() + self._found().model.n_parameters() * np.log(len(s)))
+
+    def aic(self, X: object) -> float:
+        """Akaike information criterion on X; the lower the better."""
+        return float(-2 * self.score_samples(X).sum() + 2 * self._found().model.n_parameters())
 
     def _sampled_labels(self, n_samples: object, rng: np.random.Generator | np.random.RandomState) -> np.ndarray:
         """The clusters of rows that are drawn, in order."""
         n = whole_number(n_samples, "Invalid value for 'n_samples': it")  # scikit-learn's words
         return np.repeat(np.arange(len(self.weights_)), rng.multinomial(n, self.weights_))
 
-    # What is learned, by the parameters
+    def _has_words(self) -> bool:
+        return self._fitted is not None and self._fitted.has_words
 
-    def _check_warm(self, f: FittedMixture, K: int) -> None:
-        """Whether a fit can continue from these clusters."""
-        if f.model.n_components != K:
-            raise ValueError(f"warm_start keeps {f.model.n_components} clusters, but n_components is now {K}")
+    def _parts(self, X: object, *beside: object, **named: object) -> Iterator[Corpus]:
+        yield self._read_known(X, *beside, **named)
 
-    def _start_from(self, model: Mixture | Admixture) -> Given:
-        """A start from clusters that were learned before; their statistics fade in the first pass."""
-        return Given(model, model.as_stats())
+    def document_info(
+        self,
+        X: object,
+        *beside: object,
+        n_topics: int = 3,
+        min_weight: float = 0.0,
+        min_density: float | None = None,
+        **named: object,
+    ) -> DataFrame:
+        """A table of the rows of X: their number, cluster, its name, its probability `weight`, the entropy of the
+        clusters, the most probable ones with their probabilities, and `density`, the log likelihood of the row. Of an
+        admixture, `document_info(X, groups)`, a table of groups, with the number of `rows` and their mean `density`.
 
-    def _first_clusters(self, data: Corpus | Rows, weight: np.ndarray | None, K: int) -> FirstClusters:
-        return FirstClusters(self._prior(K), self._start(rows_of(data), weight, K), data.shape[1])
+        Every row has a cluster, unless you say which are outliers: the cluster is -1 where its probability is less than
+        `min_weight`, or the density less than `min_density`, for instance `np.quantile(model.score_samples(X), 0.02)`.
+        """
+        n, least = whole_number(n_topics, "n_topics"), fraction(min_weight, "min_weight")
+        f, solver, corpus = self._solved(), self._solver(), self._read_known(X, *beside, **named)
+        density = f.density(corpus, solver)
+        below = -np.inf if min_density is None else any_number(min_density, "min_density")
+        columns = dict(document_info(f, [corpus], solver, n_topics=n, min_weight=least, kept=density >= below))
+        if isinstance(corpus.vectors, GroupedRows):
+            columns = {"rows" if name == "tokens" else name: values for name, values in columns.items()}
+        elif corpus.vectors is not None:
+            del columns["tokens"]
+        return self._frame(columns | {"density": density})
 
-    def _prior(self, K: int) -> FiniteDirichlet | StickBreaking | Prior:
-        """Of weights, before anything is learned."""
-        return self._weight_prior().of(K)
-
-    def _objective(self) -> str:
-        return one_of(self.objective, OBJECTIVES, "objective")
-
-    def _weight_prior(self) -> WeightPrior:
-        """Of the weights of one mixture."""
-        kind = WEIGHTS[one_of(self.weight_concentration_prior_type, WEIGHTS, "weight_concentration_prior_type")]
-        if kind is StickBreaking and self._objective() == "ml":
-            raise ValueError(NO_PROCESS)
-        prior = self.weight_concentration_prior
-        prior = None if prior is None else positive_number(prior, "weight_concentration_prior")
-        return WeightPrior(kind, prior, self._objective())
-
-    def _warm_up(self) -> int:
-        """First passes that may lower the objective."""
-        return 0
-
-    def _local_step(self, K: int) -> LocalStep:
-        return self._step_of(K)
-
-    def _step_of(self, K: int) -> LocalStep:
-        """The local step that remembers no candidates."""
-        return MixtureStep(self._likelihood, count_of_active(self.n_active, K))
+    def _edited(self, f: FittedMixture) -> Self:
+        self.n_components = f.n_topics
+        for name in {"init", "init_params"} & self.get_params(deep=False).keys():
+            if not isinstance(vars(self)[name], str):  # clusters that were given one by one
+                setattr(self, name, "auto")
+        self._fitted = f
+        return self
 
     def _write(self, fitted: FittedMixture, out: Writer) -> None:
         out.value("objective", fitted.optimises)

@@ -11,10 +11,9 @@ from sklearn.utils import Tags, check_random_state
 from topmix.base.checks import positive_number, whole_number
 from topmix.base.threads import use_threads
 from topmix.corpus.corpus import Corpus
-from topmix.estimators.declared import ClusterOptions, takes
+from topmix.estimators.declared import ClusterOptions, responsibilities, takes
 from topmix.estimators.estimator import learned
 from topmix.estimators.mixture import MixtureEstimator
-from topmix.estimators.odd_data import responsibilities
 from topmix.io.documents import AS_IT_IS, read
 from topmix.io.reading import How, Reading
 from topmix.models.categorical import STARTS, Categorical, WordStart
@@ -24,7 +23,6 @@ class MultinomialMixture(MixtureEstimator):
     """Clusters of count vectors, with posteriors that keep the top few clusters of each row.
 
     Every row belongs to one cluster (for rows that mix several, see LDA), and a cluster is a distribution over words.
-    Fitted by coordinate ascent on the evidence lower bound, which never falls.
 
     Parameters
     ----------

@@ -1,10 +1,7 @@
 """The algorithms of some papers as they were published: ordinary estimators, with the settings of the paper.
 
-The defaults of the estimators are what measured best here, and often differ from the papers. Use a preset to repeat a
-paper, or to compare with it; docs/papers.md has the results beside the published ones. Every other parameter can be
-set afterwards: `sparse_lda(200).set_params(max_iter=50, random_state=0)`.
-
-A setting that a paper does not give is named in the docstring.
+Use a preset to repeat a paper, or to compare with it; docs/papers.md has the results beside the published ones. Every
+other parameter can be set afterwards: `sparse_lda(200).set_params(max_iter=50, random_state=0)`.
 """
 
 from __future__ import annotations
@@ -54,13 +51,9 @@ def sparse_lda(
 ) -> LDA:
     """L-sparse LDA: Algorithm 2 of Hughes & Sudderth, Fast Learning of Clusters and Topics via Sparse Posteriors, 2016.
 
-    Each word keeps its L best topics *while* a document is solved (their Appendix D.3: chosen in the first five
-    iterations and every tenth), every visit starts cold, restarts are always tried, a document ends after 100
-    iterations or when no count changes by .05 (D.2). alpha = 0.5 in all, eta = 0.1. Topics start from K documents that
-    k-means++ chose under the Bregman divergence of words (section 6). `n_active=None` is their dense baseline.
-
-    `learner` is "memoized" (MVI) or "stochastic" (SVI), with the rate (10 + t)^-.65; they choose from 1 and 10, and .55
-    and .65. They have 5 batches for NIPS and Wikipedia and 200 for the New York Times: set `batch_size`.
+    Each word keeps its L best topics while a document is solved, every visit starts cold, and restarts are always
+    tried (their Appendix D); `n_active=None` is their dense baseline. `learner` is "memoized" (MVI) or "stochastic"
+    (SVI), with the rate (10 + t)^-.65; they have 5 batches for NIPS and Wikipedia and 200 for the New York Times.
     """
     inference = Variational(
         min_topic_mass=0.0,
@@ -88,8 +81,7 @@ def sparse_gmm(
     """L-sparse Gaussian mixture: Algorithm 1 of Hughes & Sudderth (2016), for image patches (their section 4).
 
     Zero mean, full covariances, alpha = 10 in all; they have 100 batches. Not given are the rate of SVI, here
-    (1 + t)^-.65, the first clusters and the Wishart prior, here the library's. `covariances_` is scikit-learn's
-    estimate; the paper's E[Sigma] has nu - D - 1 in the place of nu.
+    (1 + t)^-.65, the first clusters and the Wishart prior, here the library's.
     """
     return GaussianMixture(
         n_components,
@@ -105,8 +97,7 @@ def sparse_gmm(
 def scvb0(n_components: int, *, batch_size: int = 100) -> LDA:
     """SCVB0: Algorithm 2 of Foulds et al., Stochastic Collapsed Variational Bayesian Inference for LDA (2013).
 
-    Dense, one burn-in pass over each document, minibatches of 100 documents, rates 10 / (1000 + t)^.9 for topics and
-    1 / (10 + t)^.9 for documents, alpha = .1, eta = .01 (section 4.1). Topics start at random.
+    The settings are those of section 4.1; topics start at random.
     """
     inference = SCVB0(doc_burn_in=1, doc_scale=1.0, doc_offset=10.0, doc_decay=0.9)
     learner = Stochastic(batch_size, scale=10.0, offset=1000.0, decay=0.9)
@@ -116,9 +107,8 @@ def scvb0(n_components: int, *, batch_size: int = 100) -> LDA:
 def cvb0(n_components: int, *, batch_size: int = 100) -> LDA:
     """CVB0: Eq. (3) of Foulds et al. (2013), after Asuncion et al. (2009); docs/math.md Eq. (3.5c).
 
-    Every word keeps all its topics and is left out of all three counts when it is updated. The counts of a document
-    follow every word, those of topics every `batch_size` documents. alpha = .1 and eta = .01 as in `scvb0`. Topics
-    start at random.
+    The counts of a document follow every word, those of topics every `batch_size` documents. Priors are those of
+    `scvb0`, and topics start at random.
     """
     return LDA(n_components, inference=CVB0(doc_burn_in=0), learner=Memoized(batch_size), **FOULDS)
 
@@ -126,7 +116,7 @@ def cvb0(n_components: int, *, batch_size: int = 100) -> LDA:
 def stochastic_vb(n_components: int, iterations: int = 1, offset: float = 0.0, *, batch_size: int = 100) -> LDA:
     """SVB-Bx-Oy of Foulds et al. (2013), after Hoffman et al. (2010): x iterations per document, priors raised by y.
 
-    The other settings are those of `scvb0`. Dense, every visit from the words alone.
+    The other settings are those of `scvb0`.
     """
     inference = Variational(min_topic_mass=0.0, cold_visits=None, max_doc_update_iter=iterations, doc_tol=0.0)
     learner = Stochastic(batch_size, scale=10.0, offset=1000.0, decay=0.9)
@@ -137,8 +127,7 @@ def stochastic_vb(n_components: int, iterations: int = 1, offset: float = 0.0, *
 def batch_vb(n_components: int, doc_topic_prior: float = 0.1, topic_word_prior: float = 0.01) -> LDA:
     """Variational Bayes over all documents (Blei et al. 2003), the baseline of four of the papers.
 
-    Dense, documents solved from their words alone in every pass, at most 100 iterations or until no count changes by
-    .05. The priors are those of Foulds et al. (2013) unless given. Topics start at random.
+    Every visit to a document starts from its words alone. Priors are those of Foulds et al. (2013) unless given.
     """
     inference = Variational(min_topic_mass=0.0, cold_visits=None, doc_tol=0.05)
     return LDA(
@@ -154,10 +143,8 @@ def batch_vb(n_components: int, doc_topic_prior: float = 0.1, topic_word_prior: 
 def esvi_lda(n_components: int, n_active: int | None = None, *, workers: int = 1) -> LDA:
     """ESVI-LDA: Algorithm 5 of Zhang et al., Extreme Stochastic Variational Inference (2019); with `n_active` -TOPK.
 
-    Words travel between workers and re-solve all K topics of a token; no learning rate, no opening passes. With TOPK
-    the C best are kept and the others share the rest evenly. Here several words travel together, and the tokens of a
-    word in one document are solved at once; with `learner__per_token=True` neither is so. Priors and the start are not
-    given: alpha = .5 / K, eta = .03 and a random start.
+    Here several words travel together, and the tokens of a word in one document are solved at once; with
+    `learner__per_token=True` neither is so. Not given are the priors and the start: alpha = .5 / K, eta = .03, random.
     """
     learner = Asynchronous(workers=workers, tail="mean", warm_up=0)
     return LDA(n_components, inference=Variational(), learner=learner, **DENSE | {"n_active": n_active})
@@ -174,10 +161,9 @@ def esvi_gmm(
 ) -> GaussianMixture:
     """ESVI-GMM: Algorithms 3 and 4 of Zhang et al. (2019). alpha = 5, beta = 1 (their Appendix E); k-means++ start.
 
-    Prior means are 0 where `n_features` is given; otherwise they are the mean of the data, so standardise it. `nu0` and
-    `W0` times the identity are the Wishart prior, which the paper tunes: 300,000 and .1 for its toy and AP, 500,000 and
-    .5 for NIPS and the New York Times. None is the library's: D, and the covariance of the data. `W0` needs
-    `n_features`.
+    Prior means are 0 where `n_features` is given, else the mean of the data. `nu0` and `W0` times the identity are the
+    Wishart prior, which the paper tunes: 300,000 and .1 for its toy and AP, 500,000 and .5 for NIPS and the New York
+    Times. None is the library's.
     """
     if W0 is not None and n_features is None:
         raise ValueError("W0 is of a matrix with n_features columns: give n_features too")
@@ -199,8 +185,8 @@ def esvi_gmm(
 def restarted_hdp(n_components: int, *, restarts: int = RESTARTS) -> HDP:
     """Topics of an HDP with sparsity-promoting restarts: Hughes, Kim & Sudderth (2015), sections 3 and 4.1.
 
-    Truncated at K, dense, each document from its words alone, then tried without its five smallest topics. The paper's
-    moves of the number of topics are not here: `HDP(inference="variational")` has ours.
+    Each document is tried without its five smallest topics. The paper's moves of the number of topics are not here:
+    `HDP(inference="variational")` has ours.
     """
     inference = Variational(min_topic_mass=0.0, restarts=restarts, cold_visits=None, doc_tol=0.05)
     return HDP(n_components, n_active=None, inference=inference, search=None, **FOREVER)
@@ -209,8 +195,8 @@ def restarted_hdp(n_components: int, *, restarts: int = RESTARTS) -> HDP:
 def word_refine(n_components: int, penalty: float = 8.0, *, algorithm: str = "word+refine") -> CombinatorialLDA:
     """Algorithms 1 to 3 of Jiang, Sra & Kulis, Combinatorial Topic Models using Small-Variance Asymptotics (2016).
 
-    "basic" is their Algorithm 1, "word" has Algorithm 2 for its assignments (20 passes), "word+refine" also Algorithm 3
-    (10 passes). Tokens start in random topics. No exchanges of topics and no smoothing, which are ours.
+    "basic" is Algorithm 1, "word" has Algorithm 2 for its assignments, and "word+refine" also Algorithm 3. Tokens start
+    in random topics, and there are no exchanges and no smoothing, which are ours.
     """
     return CombinatorialLDA(
         n_components,
@@ -227,7 +213,7 @@ def word_refine(n_components: int, penalty: float = 8.0, *, algorithm: str = "wo
 def gibbs(n_components: int, doc_topic_prior: float, topic_word_prior: float) -> GibbsLDA:
     """The collapsed Gibbs sampler that Jiang, Sra & Kulis (2016) compare with: Griffiths & Steyvers (2004).
 
-    The exact chain from random topics, without annealing: 3,000 sweeps of burn-in, then ten samples, 30 sweeps apart.
+    3,000 sweeps of burn-in from random topics, then ten samples, 30 sweeps apart.
     """
     return GibbsLDA(
         n_components,
@@ -246,10 +232,9 @@ def gsdmm(
 ) -> MultinomialMixture:
     """GSDMM, clusters of short texts: Yin & Wang, A Dirichlet Multinomial Mixture Model-based Approach (2014).
 
-    Documents start in random clusters and then go from one to another, 30 times, by collapsed Gibbs sampling; alpha and
-    beta are .1. K is the most clusters that there can be, so take more than you expect. A few passes of hard assignment
-    follow, which are ours. With more than a million entries the sampler has a sample of the documents, and the passes
-    have all of them. The defaults of `MultinomialMixture` agree more with classes here (docs/choosing.md).
+    K is the most clusters that there can be, so take more than you expect. The 30 sweeps of Gibbs sampling are the
+    start here, and see a sample of the documents where these have more than a million entries; a few passes of hard
+    assignment over all of them follow, which are ours.
     """
     return MultinomialMixture(
         n_components,

@@ -12,10 +12,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 
 from topmix.base import dirichlet
-from topmix.base.checks import count_of_components, number_from, whole_number
+from topmix.base.checks import count_of_components, whole_number
 from topmix.base.threads import use_threads
 from topmix.corpus.corpus import Corpus
 from topmix.engines.local import Threads
+from topmix.estimators.declared import fraction
 from topmix.estimators.described import Described, Edited, where
 from topmix.estimators.estimator import learned
 from topmix.io.documents import read_known, read_parts, refuse_iterator
@@ -91,9 +92,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
 
         normalize=False gives pseudo-counts, tokens plus prior. With sparse_output only the topics that a document uses
         are stored, and what the prior gives to the others is left out: rows sum to a little less than one. `metadata`
-        has the columns of Covariates, OverTime or ByGroup, where X has not; documents without them have the mean prior,
-        and the topics that all versions share. A group that the fit did not have has what groups have in common, and a
-        period the nearest one.
+        has the columns of Covariates, OverTime or ByGroup, where X has not; without them documents have the mean prior,
+        and the topics that all versions share.
         """
         f, solver = self._solved(), self._solver()
         return stacked(
@@ -103,16 +103,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
 
     def score(self, X: object, y: object = None, *, metadata: object = None) -> float:
         """A lower bound on the log likelihood of X given the topics, summed over documents.  docs/math.md Eq. (3.13).
-
-        scikit-learn adds the cost of the topics themselves, -KL(q(phi) || p(phi)), the same number for any X.
-        Collapsed: a lower bound on the log likelihood at the topics' and the documents' estimated proportions.
-        """
+        scikit-learn adds the cost of the topics themselves, -KL(q(phi) || p(phi)), the same number for any X."""
         return self._solved().score(self._read_known(X, metadata), self._solver())
 
     def predict(self, X: object, *, min_weight: float = 0.0) -> np.ndarray:
         """The main topic of each document; -1 where it has no known word, or where the weight of its main topic is less
         than `min_weight`, from 0 to 1."""
-        f, solver, least = self._solved(), self._solver(), number_from(min_weight, "min_weight", 0.0, 1.0)
+        f, solver, least = self._solved(), self._solver(), fraction(min_weight, "min_weight")
         parts = []
         for corpus in self._parts(X):
             main, weight = main_topics(f.document_shares(corpus, solver).shares)
@@ -122,12 +119,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
 
     @where(lambda self: self._mixes)
     def perplexity(self, X: object, sub_sampling: bool = False, *, metadata: object = None) -> float:
-        """exp(-score per token): of the documents' own words, after they were seen. Not a held-out measure by itself.
-
-        For a fair comparison of models use topmix.metrics.completion_score on documents that were not trained on, or
-        scoring=topmix.metrics.completion_scorer in a search of scikit-learn.
-        `sub_sampling` is scikit-learn's, for documents that are a sample; the ratio does not depend on it.
-        """
+        """exp(-score per token) of the documents' own words, after they were seen. To compare models fairly use
+        topmix.metrics.completion_score on documents that were not trained on. `sub_sampling` is scikit-learn's, for
+        documents that are a sample; the ratio does not depend on it."""
         corpus = self._read_known(X, metadata)
         found = self._solved().score(corpus, self._solver())
         return float(np.exp(-found / max(corpus.n_tokens, 1.0)))
@@ -135,8 +129,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
     @where(lambda self: self._mixes)
     def predictor(self) -> Predictor:
         """A read-only object that gives the topics of one text at a time, quickly, from any number of threads, with
-        the numbers of `transform`. It solves documents on the processor, whatever the engine. `topmix.load_predictor`
-        makes it from a file, and lets processes share it."""
+        the numbers of `transform`. `topmix.load_predictor` makes it from a file, and lets processes share it."""
         from topmix.results.predictor import predictor_of
 
         return predictor_of(self._solved())
@@ -161,17 +154,16 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
     ) -> DataFrame:
         """The words of one topic that a group uses more than the other groups do, for each group, strongest first.
 
+        `count` are tokens of the word in the topic and group. `z` is the log odds of the word in the group against the
+        other groups, over its standard error, with the topic's own words as a prior (Monroe, Colaresi and Quinn, 2008):
+        above 2, the difference is hardly chance.
+
         Without X, of a model with `OverTime` or `ByGroup`: the most probable words of a topic, or of all, in each
         version, a table of `topic`, `name`, `version`, `word` and its `weight`, p(word | topic, version).
-
-        With X, `count` are tokens of the word in the topic and group. `z` is the log odds of the word in the group
-        against the other groups, over its standard error, with the topic's own words as a prior (Monroe, Colaresi and
-        Quinn, 2008): above 2, the difference is hardly chance.
         """
         if X is None and column is None:
-            f = self._solved()
-            n = whole_number(n_words, "n_words")
-            return self._frame(covariates.words_of_versions(f, self._topics_asked(topic), n))
+            topics, n = self._topics_asked(topic), whole_number(n_words, "n_words")
+            return self._frame(covariates.words_of_versions(self._solved(), topics, n))
         if column is None or topic is None:
             raise ValueError("words_by(X, column, topic) needs all three; without X, versions are those of the model")
         return super().words_by(X, column, topic, *beside, n_words=n_words, **how)
@@ -191,8 +183,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
     def annotate(self, adata: object, *, key: str = "topics") -> Any:
         """Writes into an AnnData, and returns it: proportions of its cells into obsm["X_topics"], probabilities of its
         genes into varm["topics"], the main topic of each cell into obs["topics"], names into uns["topics"]."""
-        f, corpus = self._solved(), self._read_known(adata)
-        tables.annotate(f, adata, corpus, self._solver(), key, type(self).__name__)
+        tables.annotate(self._solved(), adata, self._read_known(adata), self._solver(), key, type(self).__name__)
         return adata
 
     def __sklearn_tags__(self) -> Tags:
@@ -212,9 +203,8 @@ class EditedTopics(Edited[FittedTopics], TopicEstimator):
     def split_topic(self, X: object, topic: int, *, max_docs: int | None = None, random_state: int = 0) -> Self:
         """Makes two topics of one, by the documents X that have most of it: their words in it fall into two kinds.
 
-        The topic keeps its place and its name, and the other kind of words becomes the last topic. Another
-        `random_state` may find another cut; at most `max_docs` random documents are looked at, by default 5000, or 25
-        for each topic where these are more. Raises ValueError where too few documents have the topic.
+        The topic keeps its place and its name, and the other kind of words becomes the last topic. At most `max_docs`
+        random documents are looked at, by default 5000, or 25 for each topic where these are more.
         """
         most = max(SPLIT_DOCUMENTS, SPLIT_PER_TOPIC * self._found().n_topics) if max_docs is None else max_docs
         corpus = self._sampled(self._read_known(X), most, random_state)
@@ -226,8 +216,7 @@ class EditedTopics(Edited[FittedTopics], TopicEstimator):
         """Adds a topic for each seed, or pulls existing `topics`, one for each seed, towards its words.
 
         A seed is a list of words, or a table {word: weight}; words are names, or column numbers. It adds pseudo-counts
-        to the prior of the topic: `strength` x weight x the tokens of that word in all topics, and at least one. With
-        strength=1 the topic has as much of the word, before it sees a document, as the corpus has.
+        to the prior of the topic: `strength` x weight x the tokens of that word in all topics, and at least one.
 
         The seeds stay in the prior as long as learning continues from this model (warm_start=True, partial_fit, or the
         saved model); `seed_counts_` has them. topic_word_prior="auto" is not learned any more.
@@ -236,22 +225,17 @@ class EditedTopics(Edited[FittedTopics], TopicEstimator):
 
     def ban_words(self, topic: int, words: Iterable[Word]) -> Self:
         """Keeps words out of a topic, as long as learning continues from this model: their tokens go to the topics that
-        have them too. Words are names, or column numbers. topic_word_prior="auto" is not learned any more.
-
-        A document whose topics all lack a word still has its tokens in one of them; the topic does not learn it.
-        """
+        have them too. Words are names, or column numbers. topic_word_prior="auto" is not learned any more."""
         return self._edited(edits.ban(self._found(), topic, words))
 
     def pin_words(self, topic: int, words: Iterable[Word]) -> Self:
         """Keeps words in a topic and out of all others, as long as learning continues from this model: the topic gets
-        their tokens. Words are names, or column numbers. topic_word_prior="auto" is not learned any more.
-        """
+        their tokens. Words are names, or column numbers. topic_word_prior="auto" is not learned any more."""
         return self._edited(edits.pin(self._found(), topic, words))
 
     def freeze_topics(self, topics: Iterable[int]) -> Self:
         """Keeps the words of topics as they are now, as long as learning continues from this model. Documents still use
-        them as much as they like. topic_word_prior="auto" is not learned any more. `frozen_` has them.
-        """
+        them as much as they like. topic_word_prior="auto" is not learned any more. `frozen_` has them."""
         return self._edited(edits.freeze(self._found(), topics))
 
     def unfreeze_topics(self, topics: Iterable[int]) -> Self:
@@ -259,11 +243,8 @@ class EditedTopics(Edited[FittedTopics], TopicEstimator):
         return self._edited(edits.freeze(self._found(), topics, is_frozen=False))
 
     def move_document(self, X: object, document: int, topic: int) -> Self:
-        """Takes the tokens of one document, a row of X, out of the topics that it uses now, and puts them all into one
-        topic. It is meant for documents that the model was fitted on.
-
-        This changes the words of the topics by the weight of one document, and nothing else: no document is tied to a
-        topic. When learning continues, the document is looked at anew, and stays where it was moved if it fits there.
-        """
+        """Takes the tokens of one document of the fit, a row of X, out of the topics that it uses, and puts them all
+        into one topic. This changes the words of the topics by the weight of one document. When learning continues, the
+        document is looked at anew, and stays where it was moved if it fits there."""
         f = self._solved()
         return self._edited(edits.move(f, self._read_known(X), self._solver(), document, topic))

@@ -20,8 +20,8 @@ from topmix.corpus.shard import Shards, in_order
 from topmix.engines.local import Threads
 from topmix.estimators.checkpoints import checkpoint_of
 from topmix.estimators.declared import CountOptions, FitOptions, Settings, TopicOptions, takes
-from topmix.estimators.estimator import Learning, learned
-from topmix.estimators.odd_data import MOST_COPIES, can_be_drawn, check_sums, check_targets, not_whole, warn_of_odd_data
+from topmix.estimators.estimator import Learning, check_targets, learned
+from topmix.estimators.odd_data import MOST_COPIES, can_be_drawn, check_sums, not_whole, warn_of_odd_data
 from topmix.estimators.priors import FirstTopics, word_prior_as_given
 from topmix.estimators.topics import EditedTopics
 from topmix.io.documents import read, read_growing, refuse_iterator
@@ -61,13 +61,10 @@ class VariationalTopics(Learning, EditedTopics):
     learner : {"memoized", "batch", "stochastic", "asynchronous"} or an object of topmix.learners
         How the documents are visited. "asynchronous" needs inference="variational".
     max_iter : int or None
-        Passes over the data, at most, sampling sweeps among them; a small number leaves less room for sweeps, or none.
-        None is 20 and as many more as there are sweeps. 0 leaves the topics where they start.
+        Passes over the data, at most, sampling sweeps among them. None is 20 and as many more as there are sweeps. 0
+        leaves the topics where they start.
     tol : float
         Stop when a pass lifts the objective by less than this, per token.
-    n_jobs : int or None
-        Threads. None and -1 use all cores (scikit-learn uses one). The results are the same for any value, except with
-        learner="asynchronous", which has that many workers.
 
     Attributes
     ----------
@@ -87,7 +84,6 @@ class VariationalTopics(Learning, EditedTopics):
         proportions (collapsed).
     bound_ : float
         exp(-elbo_ / tokens): for variational inference the training perplexity that scikit-learn has under this name.
-        It can be compared between fits of one kind of inference, not between two.
     n_batch_iter_ : int
         Updates of the topics so far.
     """
@@ -121,7 +117,7 @@ class VariationalTopics(Learning, EditedTopics):
         """Priors and options of documents, and no counts yet."""
 
     def _reported(self, model: TopicModel) -> TopicModel:
-        """What is kept of a model: documents that are not of the fit, and topics as the parameters report them."""
+        """What is kept of a model after a fit."""
         return replace(model, document_options=model.document_options.plain(), partner=None)
 
     @takes(TopicOptions)
@@ -236,17 +232,16 @@ class VariationalTopics(Learning, EditedTopics):
 
         In texts and in a Corpus with a vocabulary words are known by name, in any order; in a matrix or a DataFrame
         new words are columns after those that were there. New words start with the prior in every topic, so
-        `topic_word_prior` cannot be one value per word. A stream may go on for ever; `total_samples` of `Stochastic`
-        says how many documents it stands for, and `half_life` how fast it forgets. `topmix.Stream` does more for a
-        stream: words, checkpoints, reports.
+        `topic_word_prior` cannot be one value per word. `total_samples` of `Stochastic` says how many documents the
+        stream stands for, and `half_life` how fast it forgets. `topmix.Stream` does more for a stream.
         """
         return self._learn(lambda: self._declared()._step(X, How.of(how)))
 
     def _step(self, X: object, how: How) -> FittedTopics:
         learner, inference, f = self._learner(), self._inference(), self._fitted
         learner.check_stream()
-        for prior in self._column_priors():
-            raise ValueError(f"partial_fit learns nothing of columns: use fit, or another prior than {prior!r}")
+        if priors := self._column_priors():
+            raise ValueError(f"partial_fit learns nothing of columns: use fit, or another prior than {priors[0]!r}")
         about: Settings = {"owner": type(self).__name__, "engine": self._engine()}
         corpus, reading = read(X, how, **about) if f is None else read_growing(X, f.reading, **about)
         problem = self._problem(corpus, reading, learner, inference, searches=False)

@@ -18,7 +18,7 @@ from topmix.corpus.corpus import Corpus
 from topmix.corpus.documents import plain
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.estimators.declared import Settings, VectorOptions, takes
-from topmix.estimators.mixture import ClusterData, MixtureEstimator, rows_of
+from topmix.estimators.mixture import MixtureEstimator, Read, rows_of
 from topmix.io.documents import AS_IT_IS, read
 from topmix.io.reading import How, Reading
 from topmix.io.rows import split_texts
@@ -52,8 +52,7 @@ def without_words(n_docs: int, n_words: int) -> Corpus:
 
 
 def documents_of(data: Rows, corpus: Corpus) -> Corpus:
-    """Rows, or groups of rows, as documents, with the words of a corpus that has one for each, or one for each row of
-    the groups."""
+    """Rows, or groups of rows, as documents, with words for each of them, or for each row of the groups."""
     if not isinstance(data, GroupedRows):
         return corpus.with_columns(vectors=data)
     if corpus.n_docs != len(data):
@@ -63,7 +62,7 @@ def documents_of(data: Rows, corpus: Corpus) -> Corpus:
 
 
 def words_of_rows(corpus: Corpus) -> sp.csr_array:
-    """[rows, V] the words beside each row; where they are known of its group alone, its share of these."""
+    """[rows, V] the words of each row; where they are known of its group alone, its share of these."""
     data = corpus.vectors
     if not isinstance(data, GroupedRows):
         return corpus.to_scipy()
@@ -94,14 +93,13 @@ def texts_of_documents(corpus: Corpus, texts: list[str] | None) -> list[str] | N
 
 
 class VectorMixture(MixtureEstimator):
-    """GaussianMixture and VonMisesFisherMixture. A document is a row of X and, where there are texts, the text beside
-    it.
+    """GaussianMixture and VonMisesFisherMixture. A document is a row of X, with its text where there are texts.
 
     Notes
     -----
-    Rows are computed in the type that they come in: float32 is twice as fast, and where clusters are so thin that it
-    would lose more than a thousandth of a nat, float64 takes its place. An array mapped from a file (numpy.memmap, or
-    the path of a .npy file) is read a piece at a time.
+    Rows are computed in the type that they come in: float32 is twice as fast, and float64 takes its place where
+    clusters are too thin for it. An array mapped from a file (numpy.memmap, or the path of a .npy file) is read a piece
+    at a time.
 
     X of a GaussianMixture may be sparse, a SciPy matrix or a Corpus. Its rows are made dense a piece at a time; only
     `learner="asynchronous"`, which needs `covariance_type="diag"` then, computes with the entries alone.
@@ -126,9 +124,7 @@ class VectorMixture(MixtureEstimator):
                 return X, known  # they were read before
         return self._read_rows(X, known)
 
-    def _documents(
-        self, X: object, groups: object, texts: object, how: How, before: FittedMixture | None
-    ) -> ClusterData:
+    def _documents(self, X: object, groups: object, texts: object, how: How, before: FittedMixture | None) -> Read:
         if texts is None and isinstance(X, Corpus) and X.vectors is not None:  # both were read before
             data = X.vectors.alone() if isinstance(X.vectors, GroupedRows) else X.vectors
             of_rows = data.texts if isinstance(data, GroupedRows) else None
@@ -137,15 +133,14 @@ class VectorMixture(MixtureEstimator):
         X, texts = split_texts(X, texts)
         data, reading = self._data(X, groups, how, None if before is None else before.reading)
         if texts is None:
-            return ClusterData(data, reading)
+            return data, reading, None
         known = None if before is None or before.texts is None else before.texts.reading
-        words, of_words = read(texts, how, known, owner=type(self).__name__, engine=self._engine())
-        check_texts(words.n_docs, data)
-        return ClusterData(data, reading, words, of_words)
+        words = read(texts, how, known, owner=type(self).__name__, engine=self._engine())
+        check_texts(words[0].n_docs, data)
+        return data, reading, words
 
     def counts(self, X: object, texts: object = None) -> Corpus:
-        """X as the model reads it: a Corpus in the words of the model, with the vectors beside it where X is vectors
-        and `texts` their texts."""
+        """X as the model reads it: a Corpus in the words of `texts`, one for each row of X, with the rows beside it."""
         return self._read_known(X, texts=texts)
 
     def _read_known(self, X: object, groups: object = None, texts: object = None) -> Corpus:
@@ -155,18 +150,16 @@ class VectorMixture(MixtureEstimator):
         if texts is not None and f.texts is None:
             raise ValueError(NO_WORDS)
         with use_threads(self._threads()):
-            found = self._documents(X, groups, texts, AS_IT_IS, f)
-        assert isinstance(found.data, Rows)
-        n_words = 1 if f.texts is None else f.texts.reading.n_features
-        none = without_words(len(found.data), n_words)
-        return documents_of(found.data, none if found.words is None else found.words)
+            data, _, words = self._documents(X, groups, texts, AS_IT_IS, f)
+        assert isinstance(data, Rows)
+        none = without_words(len(data), 1 if f.texts is None else f.texts.reading.n_features)
+        return documents_of(data, none if words is None else words[0])
 
     def representative_documents(
         self, X: object, *beside: object, texts: object = None, n: int = 5, **named: object
     ) -> DataFrame:
-        """A table of the documents that are most typical of each cluster, n of each, best first: topic, name, document,
-        weight, its probability of the cluster, and its text where `texts` is a list of texts. A document is the more
-        typical the higher its density in the cluster is.
+        """A table of the documents that are most typical of each cluster, by their density in it, n of each, best
+        first: topic, name, document, weight, its probability of the cluster, and its text where `texts` is a list.
 
         Of an admixture, `representative_documents(X, groups)`, the groups that have most of each cluster. Short groups
         come after long ones: a share counts as rows of the cluster over the rows of the group plus 20."""
@@ -177,13 +170,7 @@ class VectorMixture(MixtureEstimator):
         return self._examples(corpus, kept, n)
 
     def split_topic(
-        self,
-        X: object,
-        topic: int,
-        *beside: object,
-        max_docs: int = 20_000,
-        random_state: int = 0,
-        **named: object,
+        self, X: object, topic: int, *beside: object, max_docs: int = 20_000, random_state: int = 0, **named: object
     ) -> Self:
         """Makes two clusters of one: a mixture of two is fitted to the rows of X that are in it, at most `max_docs` of
         them. The cluster keeps its place and its name, and the second is the last. With `texts=` each gets its own
@@ -196,14 +183,13 @@ class VectorMixture(MixtureEstimator):
         mine = np.flatnonzero(self.predict(corpus) == k)
         if len(mine) > whole_number(max_docs, "max_docs"):
             mine = np.sort(np.random.default_rng(seed).choice(mine, max_docs, replace=False))
-        rows = rows_of(corpus.vectors)[mine]
-        r = None
+        rows, r = rows_of(corpus.vectors)[mine], np.zeros((1, 2))
         if len(mine) >= 2 * LEAST_HALF:
-            known = self.get_params(deep=False)
-            two = clone(self).set_params(random_state=seed, **{name: TWO[name] for name in TWO.keys() & known.keys()})
+            known = TWO.keys() & self.get_params(deep=False).keys()
+            two = clone(self).set_params(random_state=seed, **{name: TWO[name] for name in known})
             of_one = GroupedRows(rows, np.array([0, len(rows)])) if isinstance(corpus.vectors, GroupedRows) else rows
             r = np.asarray(two.fit(of_one).predict_proba(of_one))
-        if r is None or r.sum(axis=0).min() < LEAST_HALF:
+        if r.sum(axis=0).min() < LEAST_HALF:
             raise ValueError(f"cluster {k} cannot be split: too few rows are in it")
         K, N = f.n_topics, f.model.sizes if isinstance(f.model, Admixture) else f.model.as_stats().N
         parts, places, scale = np.eye(K + 1, K), np.zeros((K + 1, 2)), float(max(N[k], 0.0)) / len(mine)

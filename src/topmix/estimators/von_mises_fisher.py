@@ -8,8 +8,8 @@ from sklearn.utils import check_random_state
 from topmix.base.bessel import LARGEST as LARGEST_CONCENTRATION, ratio
 from topmix.base.checks import CorpusError, count_of_active, one_of, positive_number
 from topmix.corpus.rows import Directions, Rows
+from topmix.estimators.declared import responsibilities
 from topmix.estimators.estimator import learned
-from topmix.estimators.odd_data import responsibilities
 from topmix.estimators.vectors import VectorMixture
 from topmix.io.reading import Reading
 from topmix.io.rows import unchecked_rows
@@ -23,17 +23,14 @@ class VonMisesFisherMixture(VectorMixture, without=["weight_concentration_prior_
     """Clusters of directions: text embeddings, normalised vectors, and whatever is compared by the cosine.
 
     Each cluster is a von Mises-Fisher distribution: a mean direction, and a concentration around it. Where spherical
-    k-means only compares cosines, this model also learns how wide each cluster is and how many rows it has. Fitted by
-    EM with posteriors that keep the `n_active` best clusters of each row.
+    k-means only compares cosines, this model also learns how wide each cluster is and how many rows it has.
 
     Parameters
     ----------
     concentration_type : {"free", "tied"}
-        Whether each cluster has a concentration of its own, or all have the same. With one for all, rows go to the
-        nearest mean direction up to the weights, as in spherical k-means.
+        Whether each cluster has a concentration of its own, or all have the same, as in spherical k-means.
     objective : {"map", "ml"}
         What is maximised: the log likelihood and the log of a weak prior (see `prior_rows`), or the likelihood alone.
-        Under "ml" only `max_concentration` stops a cluster of one row.
     learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
         How the data is visited, as in GaussianMixture, but for "asynchronous".
     weight_concentration_prior : float or None
@@ -44,8 +41,7 @@ class VonMisesFisherMixture(VectorMixture, without=["weight_concentration_prior_
     max_concentration : float
         The largest concentration that a cluster may have.
     normalize : bool
-        Whether rows are divided by their lengths. False refuses rows whose length is not one. A row of zeros has no
-        direction and is always refused.
+        Whether rows are divided by their lengths. False refuses rows whose length is not one.
     init : {"auto", "k-means++", "random_from_data"} or array
         Where clusters start: rows far from each other, or random rows, then a few rounds of spherical k-means on a
         sample. "auto" tries both and takes the one that is closer to its rows. Or responsibilities
@@ -59,7 +55,7 @@ class VonMisesFisherMixture(VectorMixture, without=["weight_concentration_prior_
         kappa; 0 is uniform on the sphere. The cosine between a row of the cluster and its mean direction is
         about (D - 1) / (2 kappa) short of one where that is small.
     means_ : ndarray of shape (n_components, n_features)
-        The expected row of each cluster, which is shorter than one.
+        The expected row of each cluster, A_D(kappa) mu, which is shorter than one.
 
     Examples
     --------
@@ -121,12 +117,11 @@ class VonMisesFisherMixture(VectorMixture, without=["weight_concentration_prior_
         }
         return DirectionStart(data, weight, K, settings, str(self.init) if r is None else r)
 
-    def _local_step(self, K: int) -> LocalStep:
+    def _local_step(self, K: int, *, is_stream: bool = False) -> LocalStep:
         step = RowCandidateStep(self._likelihood, count_of_active(self.n_active, K))
-        is_worth_it = K >= MANY and step.n_active <= step.n_candidates
+        is_worth_it = K >= MANY and step.n_active <= step.n_candidates and not is_stream
         return step if is_worth_it and self._component("learner").remembers_rows else super()._local_step(K)
 
     @property
     def means_(self) -> np.ndarray:
-        """The expected row of each cluster: A_D(kappa) mu, which is shorter than one."""
         return ratio(self.n_features_in_, np.maximum(self.concentrations_, 1e-30))[:, None] * self.mean_directions_
