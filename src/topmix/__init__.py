@@ -33,49 +33,16 @@ if TYPE_CHECKING:
     from topmix.selection.sweep import sweep
 
 __all__ = [
-    "HDP",
-    "LDA",
-    "CombinatorialLDA",
-    "GaussianAdmixture",
-    "GaussianMixture",
-    "GibbsLDA",
-    "LabelledLDA",
-    "MultinomialMixture",
-    "Predictor",
-    "Seeds",
-    "Stream",
-    "SupervisedLDA",
-    "VonMisesFisherAdmixture",
-    "VonMisesFisherMixture",
-    "__version__",
-    "consensus",
-    "describe_clusters",
-    "explore",
-    "load",
-    "load_predictor",
+    "HDP", "LDA", "CombinatorialLDA", "GaussianAdmixture", "GaussianMixture", "GibbsLDA", "LabelledLDA",
+    "MultinomialMixture", "Predictor", "Seeds", "Stream", "SupervisedLDA", "VonMisesFisherAdmixture",
+    "VonMisesFisherMixture", "__version__", "consensus", "describe_clusters", "explore", "load", "load_predictor",
     "sweep",
-]
+]  # fmt: skip
 
 _MODULES = (
-    "chains",
-    "data",
-    "edits",
-    "engines",
-    "explorer",
-    "export",
-    "fitting",
-    "inference",
-    "learners",
-    "metrics",
-    "model_selection",
-    "plot",
-    "presets",
-    "priors",
-    "report",
-    "sc",
-    "search",
-    "streaming",
-)
+    "chains", "data", "edits", "engines", "explorer", "export", "fitting", "inference", "learners", "metrics",
+    "model_selection", "plot", "presets", "priors", "report", "sc", "search", "streaming",
+)  # fmt: skip
 _MODULE_OF = {
     "explore": "apps.explorer",
     "consensus": "selection.consensus",

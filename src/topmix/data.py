@@ -10,18 +10,6 @@ from topmix.io.libraries import from_anndata, from_gensim
 from topmix.io.readers import read_corpus, read_texts, write_corpus
 
 __all__ = [
-    "Corpus",
-    "CorpusBuilder",
-    "CorpusError",
-    "LdaSample",
-    "Rows",
-    "Vectorizer",
-    "demo_corpus",
-    "from_anndata",
-    "from_gensim",
-    "from_texts",
-    "read_corpus",
-    "read_texts",
-    "sample_lda",
-    "write_corpus",
-]
+    "Corpus", "CorpusBuilder", "CorpusError", "LdaSample", "Rows", "Vectorizer", "demo_corpus", "from_anndata",
+    "from_gensim", "from_texts", "read_corpus", "read_texts", "sample_lda", "write_corpus",
+]  # fmt: skip

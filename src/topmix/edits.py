@@ -27,7 +27,7 @@ from topmix.selection.edits import (
 )
 
 __all__ = [
-    "OPERATIONS", "Edit", "Effect", "Numbering", "apply", "ban", "can_edit", "can_edit_words",
-    "checked", "delete", "effect_of", "freeze", "learn", "merge", "move", "numbering", "pin", "rename", "replay",
-    "script", "seed", "split", "unfreeze",
+    "OPERATIONS", "Edit", "Effect", "Numbering", "apply", "ban", "can_edit", "can_edit_words", "checked", "delete",
+    "effect_of", "freeze", "learn", "merge", "move", "numbering", "pin", "rename", "replay", "script", "seed",
+    "split", "unfreeze",
 ]  # fmt: skip

@@ -14,14 +14,6 @@ from topmix.apps.export import (
 )
 
 __all__ = [
-    "EXPORTS",
-    "export",
-    "to_gensim",
-    "to_pyldavis",
-    "to_sklearn",
-    "write_csv",
-    "write_mallet",
-    "write_parquet",
-    "write_pyldavis",
-    "write_tsv",
-]
+    "EXPORTS", "export", "to_gensim", "to_pyldavis", "to_sklearn", "write_csv", "write_mallet", "write_parquet",
+    "write_pyldavis", "write_tsv",
+]  # fmt: skip

@@ -5,14 +5,6 @@ from topmix.learn.asynchronous import Asynchronous
 from topmix.learn.learners import Batch, Learner, Memoized, Passes, PassResult, State, Stochastic, Task
 
 __all__ = [
-    "LEARNERS",
-    "Asynchronous",
-    "Batch",
-    "Learner",
-    "Memoized",
-    "PassResult",
-    "Passes",
-    "State",
-    "Stochastic",
+    "LEARNERS", "Asynchronous", "Batch", "Learner", "Memoized", "PassResult", "Passes", "State", "Stochastic",
     "Task",
-]
+]  # fmt: skip

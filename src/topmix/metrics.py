@@ -25,25 +25,8 @@ from topmix.results.measures import (
 )
 
 __all__ = [
-    "DocumentScores",
-    "TopicMatch",
-    "adjusted_rand",
-    "completion_score",
-    "completion_scorer",
-    "completion_scores",
-    "cv_coherence",
-    "discrete_log_likelihood",
-    "duplicate_topics",
-    "empty_topics",
-    "half_split_score",
-    "largest_share",
-    "match_topics",
-    "nmi",
-    "npmi_coherence",
-    "split_tokens",
-    "split_types",
-    "token_log_likelihood",
-    "topic_diversity",
-    "topic_recovery_error",
-    "umass_coherence",
-]
+    "DocumentScores", "TopicMatch", "adjusted_rand", "completion_score", "completion_scorer", "completion_scores",
+    "cv_coherence", "discrete_log_likelihood", "duplicate_topics", "empty_topics", "half_split_score",
+    "largest_share", "match_topics", "nmi", "npmi_coherence", "split_tokens", "split_types", "token_log_likelihood",
+    "topic_diversity", "topic_recovery_error", "umass_coherence",
+]  # fmt: skip

@@ -16,16 +16,6 @@ from topmix.estimators.presets import (
 )
 
 __all__ = [
-    "batch_vb",
-    "cvb0",
-    "esvi_gmm",
-    "esvi_lda",
-    "gibbs",
-    "gsdmm",
-    "restarted_hdp",
-    "scvb0",
-    "sparse_gmm",
-    "sparse_lda",
-    "stochastic_vb",
-    "word_refine",
-]
+    "batch_vb", "cvb0", "esvi_gmm", "esvi_lda", "gibbs", "gsdmm", "restarted_hdp", "scvb0", "sparse_gmm",
+    "sparse_lda", "stochastic_vb", "word_refine",
+]  # fmt: skip

@@ -23,10 +23,10 @@ import scipy.sparse as sp
 
 import topmix
 from topmix import LDA, MultinomialMixture
-from topmix.apps.explorer import library, waiting_explorer
+from topmix.apps.explorer import waiting_explorer
 from topmix.apps.explorer.app import make_app
 from topmix.apps.explorer.live import Watch
-from topmix.apps.page import asset
+from topmix.apps.page import asset, documents as pages
 from topmix.apps.web import Refused
 from topmix.explorer import Library, Session, explore
 from topmix.inference import Collapsed
@@ -326,16 +326,6 @@ def test_learning_on_can_be_watched_stopped_and_replayed(client, explorer, docum
     assert len(list(csv.DictReader(io.StringIO(client.get("/export/topics.csv").text)))) == 4
     report = client.get("/export/report.html").text
     assert report.count("<script") == 2
-    # The same tables as Parquet.
-    from pyarrow import parquet
-
-    for table in ("documents", "topics"):
-        read = parquet.read_table(io.BytesIO(client.get(f"/export/{table}.parquet").content)).to_pylist()
-        lines = list(csv.DictReader(io.StringIO(client.get(f"/export/{table}.csv").text)))
-        assert [row["topic"] for row in read] == [int(line["topic"]) for line in lines]
-        assert [row["share"] for row in read] == [float(line["share"]) for line in lines]
-    assert read[0]["words"] == lines[0]["words"].removeprefix("'")
-    explorer.session.has_parquet = False
     assert client.get("/export/topics.parquet").status_code == 404
 
 
@@ -614,7 +604,7 @@ def test_closing_ends_the_visit_of_documents(fitted, documents, monkeypatch):
         none = np.zeros(block.n_docs)
         return DocumentShares(sp.csr_array((block.n_docs, view.topics.n_topics), dtype=np.float32), none, none)
 
-    monkeypatch.setattr(library, "BLOCK", 10)
+    monkeypatch.setattr(pages, "BLOCK", 10)
     monkeypatch.setattr(ModelView, "visited", visit_of)
     explorer = explore(fitted, documents.corpus, browser=False)
     assert begun.wait(60)

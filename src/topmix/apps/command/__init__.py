@@ -56,14 +56,13 @@ COMMANDS = {
 
 FILES = {"demo": "topics", "consensus": "sweep", "report": "explore"}  # of commands beside another one
 
-# scikit-learn imports these two for a few functions that short commands never call. They are half of what such a
-# command would load, so there they wait until something in them is used.
 SHORT = ("topics", "infer", "eval", "demo")
 UNUSED = ("scipy.stats", "pandas")
 
 
 class Deferring:
-    """Inside of its block, modules of UNUSED are imported as ones that load themselves later."""
+    """Inside of its block, modules of UNUSED are imported as ones that load themselves when something in them is used.
+    scikit-learn imports them for a few functions that short commands never call: half of what these would load."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         spec = PathFinder.find_spec(name, path, target) if name in UNUSED else None

@@ -30,8 +30,6 @@ KINDS = {
     "documents.csv": "text/csv; charset=utf-8",
     "topics.model": "application/octet-stream",
     "edits.py": "text/x-python; charset=utf-8",
-    "topics.parquet": "application/vnd.apache.parquet",
-    "documents.parquet": "application/vnd.apache.parquet",
 }
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes cells that begin so
 
@@ -107,12 +105,11 @@ def make_app(session: Session) -> Starlette:
 
 
 def export(session: Session, snapshot: Snapshot, name: str) -> Response:
-    known = [kind for kind in KINDS if session.has_parquet or not kind.endswith(".parquet")]
-    if name not in known:
-        raise NotFound(f"there is no {name[:60]}; there are {', '.join(known)}")
-    library, (table, _, kind) = snapshot.library, name.partition(".")
-    if kind in ("csv", "parquet"):
-        body = _table(_topics(snapshot) if table == "topics" else _documents(snapshot), kind)
+    if name not in KINDS:
+        raise NotFound(f"there is no {name[:60]}; there are {', '.join(KINDS)}")
+    library = snapshot.library
+    if name.endswith(".csv"):
+        body = _table(_topics(snapshot) if name == "topics.csv" else _documents(snapshot))
     elif name == "edits.py":
         body = edits.script(session.journal.edits, snapshot.model).encode()
     elif name == "report.html":
@@ -153,12 +150,10 @@ def _documents(snapshot: Snapshot) -> Columns:
     return {"document": rows, "name": [library.name(d) for d in rows], "topic": topics, "id": ids, "share": share}
 
 
-def _table(columns: Columns, kind: str) -> bytes:
+def _table(columns: Columns) -> bytes:
     def safe(cell: object) -> object:
         return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
     out = io.BytesIO()
-    if kind == "csv":
-        columns = {name: list(map(safe, cells)) for name, cells in columns.items()}
-    write_table(out, [columns], kind)
+    write_table(out, [{name: list(map(safe, cells)) for name, cells in columns.items()}], "csv")
     return out.getvalue()

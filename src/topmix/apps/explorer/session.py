@@ -6,7 +6,6 @@ snapshot once and work on it, so that nobody sees half of an edit.
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import threading
 from collections.abc import Callable
@@ -57,7 +56,6 @@ class Session:
     def __init__(self, library: Library | None, title: str = "topmix"):
         self.library, self.title, self.events = library, title, Events()
         self.seed = 0  # of learning on
-        self.has_parquet = importlib.util.find_spec("pyarrow") is not None  # tables can be written so
         self.watch: Watch | None = None  # of the fit that runs
         self.busy: str | None = None  # what is being done: "fit", "learn" or None
         self.error: str | None = None  # of the last thing that was done in the background
@@ -180,7 +178,6 @@ class Session:
             "can_edit": model is not None and edits.can_edit(model),
             "can_edit_words": model is not None and edits.can_edit_words(model),
             "can_rename": model is not None,
-            "has_parquet": self.has_parquet,
             "has_documents": library is not None,
             "documents_ready": snapshot is not None and snapshot.mixes is not None,
             "has_held_out": library is not None and library.held_out is not None,

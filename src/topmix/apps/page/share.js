@@ -23,8 +23,6 @@ addTab(
       file("report.html", "the static report: one page that needs no server"),
       file("topics.csv", "topics with their sizes and words"),
       file("documents.csv", "the topics of each document"),
-      file("topics.parquet", "the same topics, as Parquet"),
-      file("documents.parquet", "the same documents, as Parquet"),
       file("topics.model", "the model with its edits, for topmix.load"),
       file("edits.py", "the edits as a program that makes them again, to the same bits"),
     ),
@@ -41,8 +39,6 @@ opened.share = () => {
   );
   $("no-edits").hidden = live.status.edits.length > 0;
   for (const link of $("exports").querySelectorAll("a"))
-    link.parentElement.hidden =
-      (link.download.startsWith("documents.") && !live.status.has_documents) ||
-      (link.download.endsWith(".parquet") && !live.status.has_parquet);
+    link.parentElement.hidden = link.download === "documents.csv" && !live.status.has_documents;
 };
 opened.tree = orSay(drawTree);
