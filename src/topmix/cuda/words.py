@@ -21,14 +21,14 @@ from topmix.cuda.device import Device, DeviceArray, Given
 from topmix.cuda.shard import DeviceColumns
 from topmix.cuda.word_stats import OneShard, ShardStats, launch_over
 from topmix.models.statistics import PseudoCounts
-from topmix.models.words import WordTotal, fade
+from topmix.models.words import Fading, WordTotal
 
 UNIT = float(1 << 20)
 SMALLEST_FACTOR = 2.0**-10  # below it, the factor is multiplied into the counts
 
 
 @dataclass(eq=False)
-class DeviceWordTotal:
+class DeviceWordTotal(Fading):
     """The running total, as `stats.WordTotal` is on the host."""
 
     device: Device
@@ -124,7 +124,7 @@ class DeviceWordTotal:
         self, other: PseudoCounts | WordTotal | DeviceWordTotal | ShardStats, weight: float = 1.0
     ) -> DeviceWordTotal:
         if isinstance(other, PseudoCounts):
-            fade(self, other, weight)
+            self.fade(other, weight)
             return self
         if not isinstance(other, WordTotal | DeviceWordTotal):  # what shards report
             self.waiting += [(part, weight / self.factor) for part in other.parts]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,10 +13,8 @@ from topmix.base.fields import CheckedReader, Writer
 from topmix.corpus.shard import row_sums
 from topmix.models.stored import Ids, Numbers, Sizes, Starts, Stored
 
-# Statistics of a shard entry by entry, as a GPU keeps them, in the form that files hold.
-#
-# An entry is a word of a document. Tokens are whole numbers of 1 / unit, so what was added can be taken out exactly;
-# sums by word, as `WordStats` has them, would not be enough for that.
+# Statistics of a shard as a GPU keeps them, in the form that files hold. An entry is a word of a document. Tokens are
+# whole numbers of 1 / unit, so what was added can be taken out exactly; sums by word would not be enough for that.
 
 
 @dataclass(slots=True)
@@ -58,7 +56,6 @@ class RowShares(Stored):
 
 
 BLOCK_CELLS = 1 << 20  # of a dense array that is made in passing
-
 FEW_WORDS = 16
 
 
@@ -75,6 +72,12 @@ class Pairs(Stored):
         rises[first[(first > 0) & (first < len(self.topic))] - 1] = True  # where the next word begins
         if not rises.all():
             raise ValueError("topic does not ascend in each row")
+
+    @classmethod
+    def of(cls, blocks: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Self:
+        """From blocks of words: how many topics each word has, these topics, and their counts."""
+        sizes, topic, value = (np.concatenate(parts) for parts in zip(*blocks))
+        return cls(np.concatenate([[0], np.cumsum(sizes)]), topic, value)
 
     @property
     def nbytes(self) -> int:
@@ -133,9 +136,8 @@ class SparseCounts(Stored):
     @classmethod
     def of(cls, raw: np.ndarray) -> SparseCounts:
         V, K = raw.shape
-        sizes = np.zeros((2, V), np.int64)
-        topics: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-        values: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        singles: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        doubles: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         for words in blocks(V, K):
             block = np.ascontiguousarray(raw[words])
             word, topic = np.nonzero(block.view(np.int64))  # -0.0 is not 0.0: the bits come back
@@ -143,21 +145,14 @@ class SparseCounts(Stored):
             with np.errstate(over="ignore"):
                 single = value.astype(np.float32)
             is_double = single != value
-            for part, chosen in enumerate((~is_double, is_double)):
-                sizes[part, words] = np.bincount(word[chosen], minlength=len(block))
-                topics[part].append(topic[chosen].astype(np.uint16))
-                values[part].append((value if part else single)[chosen])
-        starts = [np.concatenate([[0], np.cumsum(n)]) for n in sizes]
-        of_topics = [np.concatenate([np.zeros(0, np.uint16), *parts]) for parts in topics]
-        single_value = np.concatenate([np.zeros(0, np.float32), *values[0]])
-        double_value = np.concatenate([np.zeros(0), *values[1]])
-        singles = SinglePairs(starts[0], of_topics[0], single_value)
-        return cls(singles, DoublePairs(starts[1], of_topics[1], double_value), K)
+            for found, chosen, kept in ((singles, ~is_double, single), (doubles, is_double, value)):
+                sizes = np.bincount(word[chosen], minlength=len(block))
+                found.append((sizes, topic[chosen].astype(np.uint16), kept[chosen]))
+        return cls(SinglePairs.of(singles), DoublePairs.of(doubles), K)
 
     def rows(self, words: np.ndarray) -> np.ndarray:
         """[words, K] float64"""
-        out = np.zeros((len(words), self.n_topics))
-        words = np.asarray(words, np.int64)
+        out, words = np.zeros((len(words), self.n_topics)), np.asarray(words, np.int64)
         self.single.add_to(out, words)
         self.double.add_to(out, words)
         return out
@@ -180,7 +175,7 @@ class SparseCounts(Stored):
 def blocks(V: int, K: int) -> Iterator[slice]:
     """Words a few at a time, so that [words, K] is small."""
     step = max(1, BLOCK_CELLS // max(K, 1))
-    return (slice(begin, min(begin + step, V)) for begin in range(0, V, step))
+    return (slice(begin, min(begin + step, V)) for begin in range(0, max(V, 1), step))
 
 
 class Sparse(Numbers):
@@ -220,8 +215,8 @@ class Counts(Numbers):
         return file.array(name, sizes["V"], sizes["K"])
 
     def write(self, out: Writer, name: str, value: np.ndarray | SparseCounts) -> None:
-        sparse = SparseCounts.if_smaller(value) if isinstance(value, np.ndarray) else value
-        if sparse is not None:
-            sparse.write(out.at(name))
+        held = (SparseCounts.if_smaller(value) or value) if isinstance(value, np.ndarray) else value
+        if isinstance(held, SparseCounts):
+            held.write(out.at(name))
         else:
-            out.array(name, np.asarray(value))
+            out.array(name, held)

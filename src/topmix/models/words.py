@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
@@ -62,21 +62,22 @@ class WordStats(Stored):
         return WordTotal.zeros(n_words, len(self.totals)).add(self).counts()
 
 
-class Fading(Protocol):
+class Fading:
+    """A total whose pseudo-counts stay beside its counts, with a weight that falls to zero."""
+
     pseudo: PseudoCounts | None
     pseudo_weight: float
 
-
-def fade(total: Fading, pseudo: PseudoCounts, weight: float) -> None:
-    """total += weight * pseudo: they stay beside the counts, with a weight that falls to zero."""
-    if total.pseudo is not None and total.pseudo is not pseudo:
-        raise ValueError("a total has one set of pseudo-counts at a time")
-    total.pseudo_weight += weight
-    total.pseudo = pseudo if total.pseudo_weight > LEAST_WEIGHT else None
+    def fade(self, pseudo: PseudoCounts, weight: float) -> None:
+        """self += weight * pseudo."""
+        if self.pseudo is not None and self.pseudo is not pseudo:
+            raise ValueError("a total has one set of pseudo-counts at a time")
+        self.pseudo_weight += weight
+        self.pseudo = pseudo if self.pseudo_weight > LEAST_WEIGHT else None
 
 
 @dataclass(slots=True)
-class WordTotal(Stored):
+class WordTotal(Fading, Stored):
     """The running total of WordStats over shards: dense, in double precision.
 
     Stochastic learning scales every entry at every step. The scale is one number here, so a step costs what the words
@@ -147,7 +148,7 @@ class WordTotal(Stored):
 
     def slim(self) -> WordTotal:
         """The same counts, sparse where that is smaller."""
-        sparse = None if isinstance(self.held, SparseCounts) else SparseCounts.if_smaller(self.held)
+        sparse = SparseCounts.if_smaller(self.held) if isinstance(self.held, np.ndarray) else None
         return self if sparse is None else replace(self, held=sparse)
 
     @property
@@ -172,7 +173,7 @@ class WordTotal(Stored):
 
     def add(self, other: WordStats | WordTotal | PseudoCounts, weight: float = 1.0) -> WordTotal:
         if isinstance(other, PseudoCounts):
-            fade(self, other, weight)
+            self.fade(other, weight)
             return self
         if isinstance(other, WordTotal):
             _core.add_scaled(other.raw.ravel(), weight * other.factor / self.factor, threads(), self.raw.ravel())
@@ -203,16 +204,20 @@ class WordTotal(Stored):
         self, posterior: str, eta: np.ndarray, extra: PseudoCounts | None, norm: np.ndarray, cols: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """[words, K] weights of words in topics, each row over its largest entry, and the logarithm of that entry."""
-        table, log_scale = np.empty((len(cols), self.shape[1]), np.float32), np.empty(len(cols))
-        if isinstance(self.held, SparseCounts) and self.pseudo is None:
-            self._sparse_table(self.held, posterior, eta, extra, norm, cols, table, log_scale)
-            return table, log_scale
-        pseudo = None
-        if (start := self.pseudo) is not None:
-            pseudo = (start.common, start.share, *start.rows, self.pseudo_weight)
-        rows = None if extra is None else extra.rows
         cols = np.asarray(cols)  # of an engine that has them elsewhere, too
-        _core.topic_table(posterior, self.raw, self.factor, eta, rows, pseudo, norm, cols, threads(), table, log_scale)
+        table, log_scale = np.empty((len(cols), self.shape[1]), np.float32), np.empty(len(cols))
+        if isinstance(self.held, np.ndarray) or self.pseudo is not None:
+            rows, pseudo = None if extra is None else extra.rows, None
+            if (start := self.pseudo) is not None:
+                pseudo = start.common, start.share, *start.rows, self.pseudo_weight
+            counts = self.raw, self.factor, eta, rows, pseudo
+            _core.topic_table(posterior, *counts, norm, cols, threads(), table, log_scale)
+            return table, log_scale
+        for part in blocks(len(cols), self.shape[1]):  # dense rows of a few words at a time
+            words, order = cols[part], np.arange(len(cols[part]), dtype=np.int32)
+            rows = None if extra is None else extra.rows_of(words)
+            counts = self.held.rows(words), self.factor, eta if len(eta) == 1 else eta[words], rows, None
+            _core.topic_table(posterior, *counts, norm, order, threads(), table[part], log_scale[part])
         return table, log_scale
 
     def log_table(
@@ -224,29 +229,6 @@ class WordTotal(Stored):
             objective != "vb", self.raw, self.factor, eta[:, 0], norm, cols, threads(), table, offset
         )
         return table, offset
-
-    def _sparse_table(
-        self,
-        counts: SparseCounts,
-        posterior: str,
-        eta: np.ndarray,
-        extra: PseudoCounts | None,
-        norm: np.ndarray,
-        cols: np.ndarray,
-        table: np.ndarray,
-        log_scale: np.ndarray,
-    ) -> None:
-        """The same bits, from dense rows of a few words at a time."""
-        cols = np.asarray(cols, np.int64)
-        for part in blocks(len(cols), self.shape[1]):
-            words = cols[part]
-            eta_of = eta if len(eta) == 1 else eta[words]
-            rows = None if extra is None else extra.rows_of(words)
-            order = np.arange(len(words), dtype=np.int32)
-            _core.topic_table(
-                posterior, counts.rows(words), self.factor, eta_of, rows, None, norm, order, threads(),
-                table[part], log_scale[part],
-            )  # fmt: skip
 
     def bound(self, posterior: str, eta: np.ndarray, extra: PseudoCounts | None) -> tuple[float, np.ndarray]:
         """The sum of x log x (collapsed) or log Gamma(x) at x = counts + eta, and [K] sums of x over words."""
