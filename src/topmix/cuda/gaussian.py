@@ -15,8 +15,9 @@ import numpy as np
 from topmix.cuda.clusters import Clusters, DeviceRows
 from topmix.cuda.device import Device, DeviceArray, Given
 from topmix.cuda.row_sums import Moments, features_of, made, padded
-from topmix.models.frame import GaussianStats, refuse_singular, refuse_thin
-from topmix.models.gaussian import TOLERANCE, Gaussian, rounding_of
+from topmix.models.frame import ROUNDING, GaussianStats, refuse_singular
+from topmix.models.gaussian import Gaussian, rounding_of
+from topmix.models.model import TOLERANCE
 
 ABOUT = 11  # numbers of a cluster: the enum About of mixture_arguments.hpp
 
@@ -146,9 +147,9 @@ class DeviceGaussian:
         given |= {"room": room, "K": K, "D": D, "zero_mean": int(g.zero_mean)}
         device.launch("update_gaussians", blocks, 256, given, shared=shared)
         log_det, mPm, largest, rounding, second, reg, of_base, first, prior_first, psi, gamma = device.get(about).T
-        refuse_singular(log_det)
+        refuse_singular(np.isnan(log_det))
         if p.is_negligible and not np.any(p.reg):
-            refuse_thin(largest)
+            refuse_singular(1.0 / largest < ROUNDING)
         return DevicePosterior(
             beta=beta,
             nu=nu,

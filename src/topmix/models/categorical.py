@@ -90,21 +90,13 @@ class Categorical(Stored, Likelihood):
 
     @staticmethod
     def assign(shard: Shard, t: CategoricalTables, log_weights: np.ndarray, L: int) -> Assignment:
-        weights = log_weights.astype(np.float32)
-        return Assignment(
-            *_core.assign_categorical(
-                shard.indptr, shard.index, shard.value, t.Elogphi, t.offset, weights, L, threads()
-            )
-        )
+        rows, weights = (shard.indptr, shard.index, shard.value), log_weights.astype(np.float32)
+        return Assignment(*_core.assign_categorical(*rows, t.Elogphi, t.offset, weights, L, threads()))
 
     @staticmethod
     def summarise(shard: Shard, a: Assignment, K: int) -> WordStats:
-        return WordStats(
-            shard.cols,
-            *_core.sum_rows_by_word(
-                shard.starts, shard.order, shard.row_of, shard.value, a.cluster, a.r, shard.weight, K, threads()
-            ),
-        )
+        rows = shard.starts, shard.order, shard.row_of, shard.value
+        return WordStats(shard.cols, *_core.sum_rows_by_word(*rows, a.cluster, a.r, shard.weight, K, threads()))
 
     def update(self, S: WordTotal, N: np.ndarray) -> Categorical:
         """Conjugate update.  Eq. (2.3)."""
@@ -123,7 +115,6 @@ class Categorical(Stored, Likelihood):
         return prior + of_words - float((xlogy(norm, norm) if is_point else gammaln(norm)).sum())
 
     def regrouped(self, pieces: Pieces, N: np.ndarray) -> Categorical:
-        """Other clusters, from statistics of some."""
         counts = sum(np.maximum(S.counts(), 0.0) @ parts.T for parts, S in pieces)
         return replace(self, total=WordTotal.of(np.ascontiguousarray(counts)))
 
@@ -139,7 +130,6 @@ class Categorical(Stored, Likelihood):
         return RowShares.read(file, K=K) if file.has("r") else WordStats.read(file, V=len(self.eta), K=K)
 
     def n_parameters(self) -> int:
-        """Numbers that are free."""
         V, K = self.lam.shape
         return K * (V - 1)
 

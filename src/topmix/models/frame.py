@@ -168,15 +168,10 @@ class Shape:
         beta: np.ndarray,
         m: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """B_k = base + S_k + N_k reg - beta_k m_k m_k', B_k^-1 and log |B_k|, the latter summed over copies.
-
-        Eq. (G.6).
-        """
+        """B_k = base + S_k + N_k reg - beta_k m_k m_k', B_k^-1 and log |B_k|, summed over copies.  Eq. (G.6)."""
         if not self.is_matrix:
             B = base + self.unpacked(second) + self.spread(N, reg) - self.outer(beta, m, m)
-            bad = np.flatnonzero(~(B.reshape(len(B), -1).min(axis=1) > 0))
-            if len(bad):
-                raise _singular(bad)
+            refuse_singular(~(B.reshape(len(B), -1).min(axis=1) > 0))
             return B, 1.0 / B, self.log_det(B)
         if self.name == "tied":
             base = base - self.outer(beta, m, m)[0]
@@ -184,13 +179,13 @@ class Shape:
         B, inverse = (np.empty((len(second), self.D, self.D)) for _ in range(2))
         log_det = np.empty(len(second))
         _core.update_precisions(second, N, base, reg, beta, m, threads(), B, inverse, log_det)
-        refuse_singular(log_det)
+        refuse_singular(np.isnan(log_det))
         return B, inverse, log_det
 
     def refuse_rounding(self, P: np.ndarray) -> None:
-        """Raises where a precision is so large, in a frame of unit variance, that rounding alone made it finite."""
+        """Raises where a precision is so large, in a frame of unit variance, that no digits are left."""
         diagonal = np.diagonal(P, axis1=1, axis2=2) if self.is_matrix else P.reshape(len(P), -1)
-        refuse_thin(diagonal.max(axis=1))
+        refuse_singular(1.0 / diagonal.max(axis=1) < ROUNDING)
 
     def log_det(self, B: np.ndarray) -> np.ndarray:
         """log |B_k|, summed over copies."""
@@ -250,27 +245,15 @@ def _triangle(D: int) -> tuple[np.ndarray, np.ndarray]:
     return np.triu_indices(D)
 
 
-def refuse_singular(log_det: np.ndarray) -> None:
-    """Raises where a determinant is NaN: that matrix could not be inverted."""
-    if np.isnan(log_det).any():
-        raise _singular(np.flatnonzero(np.isnan(log_det)))
-
-
-def refuse_thin(largest: np.ndarray) -> None:
-    """Raises where the largest diagonal entry of a precision says that no digits are left."""
-    thin = np.flatnonzero(1.0 / largest < ROUNDING)
-    if len(thin):
-        raise _singular(thin)
-
-
-def _singular(clusters: np.ndarray) -> SingularCovariance:
-    which = f"cluster {clusters[0]}" if len(clusters) else "a cluster"
-    return SingularCovariance(  # scikit-learn's words in the middle, which people match on
-        f"The covariance of {which} is singular. Fitting the mixture model failed because some components have "
-        "ill-defined empirical covariance (for instance caused by singleton or collapsed samples). Try to decrease the "
-        "number of components, increase reg_covar, or scale the input data. Or use objective='vb', whose prior fills "
-        "the gap, or leave out columns that are constant or depend on others."
-    )
+def refuse_singular(is_singular: np.ndarray) -> None:
+    """Raises where a covariance could not be inverted, or no digits are left of it."""
+    if is_singular.any():
+        raise SingularCovariance(  # scikit-learn's words in the middle, which people match on
+            f"The covariance of cluster {is_singular.argmax()} is singular. Fitting the mixture model failed because "
+            "some components have ill-defined empirical covariance (for instance caused by singleton or collapsed "
+            "samples). Try to decrease the number of components, increase reg_covar, or scale the input data. Or use "
+            "objective='vb', whose prior fills the gap, or leave out columns that are constant or depend on others."
+        )
 
 
 @dataclass(slots=True)

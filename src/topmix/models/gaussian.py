@@ -23,12 +23,10 @@ from topmix.base.threads import one_thread, threads
 from topmix.corpus.rows import Rows
 from topmix.corpus.vectors import GroupShard, VectorShard
 from topmix.models.frame import SHAPES, Frame, GaussianStats, Shape, everyone, moments
-from topmix.models.model import FEW_SUMS, LEAST_SHARE, Assignment, ClusterSums, Likelihood, Pieces, most_of
+from topmix.models.model import FEW_SUMS, LEAST_SHARE, TOLERANCE, Assignment, ClusterSums, Likelihood, Pieces, most_of
 from topmix.models.stored import Flag, Ids, Numbers, Stored, choice, integer, number
 
-# Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
 LARGEST_SINGLE = 1e30  # of numbers whose products with others are still finite in float32
-TOLERANCE = 1e-3
 
 # Updates between two looks at which clusters are near each other: clusters move little, and the look takes K^2 D^2.
 STALE = 10
@@ -99,8 +97,8 @@ class Posterior:
 
 @dataclass(frozen=True)
 class Gaussian(Stored, Likelihood):
-    """q(mu_k, Lambda_k), or a point. Immutable; it borrows the total it was made from. A file of a model has all but
-    what clusters are computed with: the number of candidates is a setting of the estimator."""
+    """q(mu_k, Lambda_k), or a point. It borrows the total it was made from. A file of a model has all but what clusters
+    are computed with: the number of candidates is a setting of the estimator."""
 
     rows: ClassVar[str] = "vectors"
     objectives: ClassVar[tuple[str, ...]] = ("vb", "map", "ml")
@@ -124,7 +122,7 @@ class Gaussian(Stored, Likelihood):
         return GaussianStats.zeros(Shape(self.covariance_type, n_features), K)
 
     def update(self, S: GaussianStats, N: np.ndarray) -> Gaussian:
-        """Conjugate update.  Eq. (G.6). The moments hold N too, as summed with them: S.N and N differ in rounding."""
+        """Eq. (G.6). The moments hold N too, as summed with them: S.N and N differ in rounding."""
         tables = self.__dict__.get("_tables")
         near, age = self.near if tables is None else tables.neighbours, self.age + 1
         if age == STALE:
@@ -148,19 +146,10 @@ class Gaussian(Stored, Likelihood):
             if p.is_negligible and not np.any(p.reg):
                 shape.refuse_rounding(P)
             Pm = shape.apply(P, m)
+            mPm, Elog = np.einsum("kd,kd->k", Pm, m), shape.expected_log_det(nu, log_det, self.objective)
             is_bayes = self.objective == "vb" and not self.zero_mean
-            return Posterior(
-                beta=beta,
-                m=m,
-                nu=nu,
-                B=B,
-                P=P,
-                Pm=Pm,
-                mPm=np.einsum("kd,kd->k", Pm, m),
-                log_det=log_det,
-                Elog=shape.expected_log_det(nu, log_det, self.objective),
-                mean_uncertainty=shape.D / beta if is_bayes else np.zeros_like(beta),
-            )
+            uncertainty = shape.D / beta if is_bayes else np.zeros_like(beta)
+            return Posterior(beta, m, nu, B, P, Pm, mPm, log_det, Elog, uncertainty)
 
     def bound(self, S: GaussianStats, N: np.ndarray) -> float:
         """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), Eq. (G.8); at a point, its log posterior or likelihood."""
@@ -197,7 +186,6 @@ class Gaussian(Stored, Likelihood):
         return self.frame.log_det() - 0.5 * self.shape.D * (1.0 + float(np.log(2 * np.pi)))
 
     def regrouped(self, pieces: Pieces, N: np.ndarray) -> Gaussian:
-        """Other clusters, from statistics of some."""
         first = sum(parts @ S.first for parts, S in pieces)
         second = self.total.second if self.shape.name == "tied" else sum(parts @ S.second for parts, S in pieces)
         total = GaussianStats(sum(parts @ S.N for parts, S in pieces), first, second)
@@ -233,18 +221,10 @@ class Gaussian(Stored, Likelihood):
             parts.append(q.Pm.astype(dtype))
         W = np.concatenate(parts, axis=1) if parts else np.zeros((len(q.beta), 0), dtype)
         root = np.linalg.cholesky(q.P[0]) if shape.name == "tied" else np.zeros((0, 0))
-        return GaussianTables(
-            shape=shape,
-            linear=not self.zero_mean,
-            origin=self.frame.origin,
-            A=np.ascontiguousarray(self.frame.scale),
-            jacobian=self.frame.log_det(),
-            W=W,
-            constant=constant,
-            root=root,
-            centre=np.ascontiguousarray(q.m, dtype),
-            neighbours=self._neighbours(W, constant) if self.near is None else self.near,
-        )
+        near = self._neighbours(W, constant) if self.near is None else self.near
+        frame = self.frame.origin, np.ascontiguousarray(self.frame.scale), self.frame.log_det()
+        centre = np.ascontiguousarray(q.m, dtype)
+        return GaussianTables(shape, not self.zero_mean, *frame, W, constant, root, centre, near)
 
     def _neighbours(self, W: np.ndarray, constant: np.ndarray) -> np.ndarray:
         """For each cluster, those that its own rows are expected to score highest: s_j at E[features] of cluster k,
@@ -272,8 +252,7 @@ class Gaussian(Stored, Likelihood):
         """Nats that a score may lose in float32, for the typical rows of clusters that hold 99 of 100 rows.
 
         A score is a sum of terms P_ij z_i z_j that may be large and cancel. Each is rounded by at most 2^-24 of itself,
-        and in no common direction. The factor is what the worst of thousands of rows was seen to lose: many dimensions
-        even out.
+        and in no common direction. The factor is what the worst of thousands of rows was seen to lose.
         """
         shape, q = self.shape, self.posterior
         size = shape.sd(q.covariance) ** 2 + q.m**2  # [K, D], what squares of typical rows are
@@ -313,7 +292,6 @@ class Gaussian(Stored, Likelihood):
         return not t.shape.is_matrix and K * (D + t.shape.quadratic_size()) <= FEW_SUMS
 
     def of_rows(self, table: Rows, r: np.ndarray, weight: np.ndarray | None = None) -> GaussianStats:
-        """The statistic of rows with responsibilities [rows, K]."""
         total = self.zeros(table.shape[1], r.shape[1])
         for begin in range(0, len(table), 4096):
             rows = slice(begin, begin + 4096)
@@ -323,7 +301,6 @@ class Gaussian(Stored, Likelihood):
         return total
 
     def n_parameters(self) -> int:
-        """Numbers that are free."""
         K, D = len(self.total.N), self.shape.D
         covariances = {"full": K * D * (D + 1) // 2, "tied": D * (D + 1) // 2, "diag": K * D, "spherical": K}
         return (0 if self.zero_mean else K * D) + covariances[self.covariance_type]
@@ -336,10 +313,9 @@ class Gaussian(Stored, Likelihood):
         x, rows = shard.in_place(dtype)
         constant = (t.constant + log_weights).astype(dtype)
         model = (t.origin, t.A, t.W, constant, t.shape.quadratic, t.linear, t.centre)
+        how = shard.weight, L, LEAST_SHARE[dtype], threads()
         with one_thread():
-            entropy = _core.visit_rows(
-                x, rows, *model, shard.weight, L, LEAST_SHARE[dtype], threads(), S.N, S.first, S.second
-            )
+            entropy = _core.visit_rows(x, rows, *model, *how, S.N, S.first, S.second)
         return ClusterSums(S, S.N.copy(), entropy)
 
     @classmethod

@@ -22,7 +22,7 @@ from topmix.models.stored import Numbers, Stored, number
 
 @dataclass(frozen=True)
 class FiniteDirichlet(Stored):
-    """q(pi) = Dir(gamma), or a point in its place. Immutable: `update` returns the next one."""
+    """q(pi) = Dir(gamma), or a point in its place."""
 
     prior: Annotated[float, number(SMALLEST)]  # alpha / K, on each weight
     gamma: Annotated[np.ndarray, Numbers("K", low=SMALLEST)]
@@ -64,7 +64,7 @@ class FiniteDirichlet(Stored):
 
 @dataclass(frozen=True)
 class StickBreaking(Stored):
-    """q(v_k) = Beta(sticks_0k, sticks_1k), or points in their place. Immutable."""
+    """q(v_k) = Beta(sticks_0k, sticks_1k), or points in their place."""
 
     prior: Annotated[float, number(SMALLEST)]  # alpha
     # pseudo-counts of the rows that stop at cluster k, and of those that continue
@@ -154,7 +154,6 @@ class Mixture:
         return MixtureTables(self.likelihood.tables(cols), self.allocation.log_weights())
 
     def no_stats(self) -> MixtureStats:
-        """The empty total that shards are added to."""
         K = self.n_components
         return MixtureStats(self.likelihood.zeros(self.n_features, K), np.zeros(K), 0.0, 0.0)
 
@@ -163,7 +162,6 @@ class Mixture:
         return MixtureStats(self.likelihood.total, self.allocation.counts(), 0.0, 0.0)
 
     def update(self, total: MixtureStats) -> Mixture:
-        """Global step."""
         N = total.N
         return replace(self, allocation=self.allocation.update(N), likelihood=self.likelihood.update(total.S, N))
 
@@ -190,7 +188,6 @@ class Mixture:
         return self.allocation.weights()
 
     def n_parameters(self) -> int:
-        """Numbers that are free."""
         return self.n_components - 1 + self.likelihood.n_parameters()
 
     def write(self, out: Writer) -> None:
@@ -243,7 +240,6 @@ class Admixture:
         return AdmixtureTables(self.likelihood.tables(cols), self.prior, self.weights())
 
     def no_stats(self) -> TopicStats:
-        """The empty total that shards are added to."""
         K = self.n_components
         return self.prior.no_stats(MixtureStats(self.likelihood.zeros(self.n_features, K), np.zeros(K), 0.0, 0.0))
 
@@ -252,7 +248,6 @@ class Admixture:
         return self.prior.no_stats(MixtureStats(self.likelihood.total, self.sizes.copy(), 0.0, float(self.sizes.sum())))
 
     def update(self, total: TopicStats) -> Admixture:
-        """Global step."""
         S, N = total.S.S, total.S.N
         return replace(self, prior=self.prior.update(total), likelihood=self.likelihood.update(S, N), sizes=N.copy())
 

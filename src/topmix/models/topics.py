@@ -102,7 +102,6 @@ class TopicModel:
         )
 
     def no_stats(self) -> TopicStats:
-        """The empty total that shards are added to."""
         return self.prior.no_stats(self.words.total.empty())
 
     def past_stats(self) -> TopicStats:

@@ -21,15 +21,12 @@ from topmix.base.fields import CheckedReader
 from topmix.base.threads import one_thread, threads
 from topmix.corpus.rows import Rows
 from topmix.corpus.vectors import GroupShard, VectorShard
-from topmix.models.model import FEW_SUMS, LEAST_SHARE, Assignment, ClusterSums, Likelihood, Pieces, most_of
+from topmix.models.model import FEW_SUMS, LEAST_SHARE, TOLERANCE, Assignment, ClusterSums, Likelihood, Pieces, most_of
 from topmix.models.statistics import Additive
 from topmix.models.stored import Numbers, Stored, choice, number
 
 OBJECTIVES = ("map", "ml")
 CONCENTRATIONS = ("free", "tied")
-
-# Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
-TOLERANCE = 1e-3
 
 
 @dataclass(slots=True)
@@ -60,12 +57,12 @@ class Parameters(NamedTuple):
 
 @dataclass(frozen=True)
 class VonMisesFisher(Stored, Likelihood):
-    """K clusters of directions. Immutable; it borrows the total it was made from."""
+    """K clusters of directions. It borrows the total it was made from."""
 
     rows: ClassVar[str] = "directions"
-    objectives: ClassVar[tuple[str, ...]] = ("map", "ml")
+    objectives: ClassVar[tuple[str, ...]] = OBJECTIVES
 
-    objective: str  # "map" or "ml"
+    objective: str
     prior_rows: Annotated[float, number(1e-20)]  # b, pseudo-rows of each cluster under "map"
     prior_resultant: Annotated[float, number(0.0, 1.0)]  # rho, the length of their mean
     data_mean: Annotated[np.ndarray, Numbers("D")]  # of all rows: where a cluster without rows points to
@@ -90,7 +87,7 @@ class VonMisesFisher(Stored, Likelihood):
 
     @cached_property
     def parameters(self) -> Parameters:
-        D, b = self.n_features, self._prior_rows
+        D, b = self.n_features, self.prior_rows if self.objective == "map" else 0.0
         N = np.maximum(self.N, 0.0)  # rounding may leave negative numbers
         R = self.total.resultant + NEGLIGIBLE * self.data_mean
         length = np.sqrt(np.einsum("kd,kd->k", R, R))
@@ -101,19 +98,14 @@ class VonMisesFisher(Stored, Likelihood):
         kappa = inverse_ratio(D, r, self.max_concentration)
         return Parameters(R / length[:, None], kappa, log_peak(D, kappa))
 
-    @property
-    def _prior_rows(self) -> float:
-        return self.prior_rows if self.objective == "map" else 0.0
-
     def bound(self, S: DirectionStats, N: np.ndarray) -> float:
         """sum log p(x | z, mu, kappa), and under "map" the log prior without its constant.  Eq. (V.7)."""
-        p, b = self.parameters, self._prior_rows
+        p, b = self.parameters, self.prior_rows if self.objective == "map" else 0.0
         n = N + b
         along = np.einsum("kd,kd->k", p.mu, S.resultant) + b * self.prior_resultant
         return float(n @ p.log_peak + p.kappa @ (along - n))
 
     def regrouped(self, pieces: Pieces, N: np.ndarray) -> VonMisesFisher:
-        """Other clusters, from statistics of some."""
         return self.update(DirectionStats(sum(parts @ S.resultant for parts, S in pieces)), N)
 
     def scatter(self, S: DirectionStats, N: np.ndarray) -> np.ndarray:
@@ -125,7 +117,6 @@ class VonMisesFisher(Stored, Likelihood):
         return self.parameters.mu
 
     def of_rows(self, table: Rows, r: np.ndarray, weight: np.ndarray | None = None) -> DirectionStats:
-        """The statistic of rows with responsibilities [rows, K]."""
         resultant, begin = np.zeros((r.shape[1], table.shape[1])), 0
         with one_thread():
             for block in table.blocks():
@@ -136,7 +127,6 @@ class VonMisesFisher(Stored, Likelihood):
         return DirectionStats(resultant)
 
     def n_parameters(self) -> int:
-        """Numbers that are free."""
         K, D = self.total.resultant.shape
         return K * (D - 1) + (K if self.concentration_type == "free" else 1)
 
