@@ -13,7 +13,7 @@ from topmix.corpus.vectors import VectorShard
 from topmix.data import Corpus
 from topmix.learn.asynchronous_mixture import SparseGaussianClusters, clusters_of
 from topmix.learners import Asynchronous
-from topmix.models.categorical import Categorical
+from topmix.models.categorical import WordStart
 from topmix.models.gaussian_start import default_covariance_prior, empty, start, summary
 from topmix.models.mixture import FiniteDirichlet, Mixture
 
@@ -43,7 +43,7 @@ class Counts:
     def __init__(self, objective):
         self.X = counts()
         corpus = Corpus.from_scipy(sp.csr_array(self.X))
-        words = Categorical.start(corpus, None, K, 0.3, np.random.default_rng(0), objective)
+        words, _ = WordStart(corpus, None, K, 0.3, objective, 0.3, "documents").first(np.random.default_rng(0))
         weights = FiniteDirichlet.uniform(0.3, K, objective).update(np.full(K, N / K))
         self.model, self.twin_rows = Mixture(weights, words, V, K), self.X
 

@@ -298,9 +298,9 @@ def test_moves_of_centres_that_gain_little_are_counted_as_failures(monkeypatch):
     x, w, moves = np.random.default_rng(0).normal(size=(400, 3)).astype(np.float32), np.ones(400), []
     swapped = k_means._swapped
     monkeypatch.setattr(k_means, "_swapped", lambda *of: moves.append(1) or swapped(*of))
-    lloyd(x, w, 7, np.random.default_rng(0), 10, failures=3, least=1.0)
+    lloyd(x, w, 7, np.random.default_rng(0), 10, left=3, least=1.0)
     assert len(moves) == 3  # no move gains everything
-    lloyd(x, w, 7, np.random.default_rng(0), 10, failures=3)
+    lloyd(x, w, 7, np.random.default_rng(0), 10, left=3)
     assert len(moves) > 6
 
 
@@ -317,10 +317,10 @@ def test_lloyds_steps_never_fall():
         first = spread_rows(x, w, 7, np.random.default_rng(seed))[1]
         last = lloyd(x, w, 7, np.random.default_rng(seed), 10)
         assert spread(last) < spread(first)
-    equal = lloyd(np.full((20, 3), 0.1, np.float32), np.full(20, 1 / 3), 4, np.random.default_rng(0), 10, failures=3)
+    equal = lloyd(np.full((20, 3), 0.1, np.float32), np.full(20, 1 / 3), 4, np.random.default_rng(0), 10, left=3)
     assert len(set(equal)) == 1  # and it ends, whatever is lost to rounding
     twice = np.repeat(x[:2], 5, axis=0)
-    labels = lloyd(twice, np.ones(10), 4, np.random.default_rng(0), 10, failures=2)
+    labels = lloyd(twice, np.ones(10), 4, np.random.default_rng(0), 10, left=2)
     assert len(set(labels[:5])) == len(set(labels[5:])) == 1
     assert labels[0] != labels[5]
 

@@ -17,7 +17,7 @@ from topmix.corpus.rows import GroupedRows
 from topmix.corpus.shard import Shards
 from topmix.data import Corpus, Rows
 from topmix.models import gaussian_start, von_mises_fisher_start
-from topmix.models.categorical import Categorical
+from topmix.models.categorical import WordStart
 from topmix.models.document_prior import DocumentPrior
 from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture, StickBreaking
 from topmix.models.topic_words import TopicWords
@@ -107,7 +107,7 @@ def table_of(kind: str, *, wide: bool = False) -> Corpus | Rows:
 
 
 def start_words(name: str, data: Any, K: int, objective: str, variant: str, rng: np.random.Generator) -> Any:
-    return Categorical.start(data, None, K, 0.1, rng, objective)
+    return WordStart(data, None, K, 0.1, objective, 0.1, "documents").first(rng)[0]
 
 
 def start_gaussian(name: str, data: Any, K: int, objective: str, variant: str, rng: np.random.Generator) -> Any:

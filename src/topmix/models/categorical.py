@@ -43,34 +43,6 @@ class Categorical(Stored, Likelihood):
     total: WordTotal
     objective: str = "vb"
 
-    @classmethod
-    def start(
-        cls,
-        corpus: Corpus,
-        weight: np.ndarray | None,
-        K: int,
-        prior: float,
-        rng: np.random.Generator,
-        objective: str = "vb",
-    ) -> Categorical:
-        """Each cluster starts from one row, drawn by k-means++ under the KL divergence, smoothed by the mean row.
-        `start` has better ones."""
-        eta = cls.prior(corpus.shape[1], prior, objective)
-        X = corpus.to_scipy()
-        if weight is None:
-            weight = np.ones(corpus.shape[0])
-        sums = weight @ X
-        mean = sums / max(sums.sum(), 1e-300)
-        rows = X[spread_rows(X, weight, K, mean, rng)].toarray().astype(np.float64)
-        total = WordTotal.zeros(corpus.shape[1], K)
-        total.raw += rows.T + mean[:, None] * np.maximum(rows.sum(axis=1), 1.0)
-        total.totals += total.raw.sum(axis=0)
-        return cls(eta, total, objective)
-
-    @staticmethod
-    def prior(n_words: int, eta: float, objective: str) -> np.ndarray:  # [V, 1]
-        return np.full((n_words, 1), NEGLIGIBLE if objective == "ml" else eta)
-
     def zeros(self, n_words: int, K: int) -> WordTotal:
         return self.total.empty()
 
@@ -137,10 +109,8 @@ class Categorical(Stored, Likelihood):
 def spread_rows(
     X: sp.csr_array, weight: np.ndarray, K: int, mean: np.ndarray, rng: np.random.Generator, sample: int = 10_000
 ) -> np.ndarray:
-    """K rows far from each other: k-means++ under KL(row || smoothed row), on a subsample of the rows.
-
-    Rows are smoothed by the mean row so that divergences stay finite. With fewer rows than clusters, rows repeat.
-    """
+    """K rows far from each other: k-means++ under KL(row || smoothed row), on a subsample of the rows. Rows are
+    smoothed by the mean row so that divergences stay finite, and repeat where there are fewer than clusters."""
     usable = np.flatnonzero((np.diff(X.indptr) > 0) & (weight > 0))
     if len(usable) == 0:
         usable = np.arange(X.shape[0])
@@ -181,7 +151,7 @@ CHAINS, SWEEPS = 4, 5  # that are compared
 MORE_SWEEPS = 10  # of the one that is kept
 SWEEPS_FROM_RANDOM = 30  # of one chain, as Yin & Wang (2014) have it
 CHAIN_SIZE = 1 << 26  # words x clusters of all chains: half a gigabyte
-STARTS = ("auto", "k-means++", "random", "documents")  # the last is `Categorical.start`
+STARTS = ("auto", "k-means++", "random", "documents")
 
 
 class WordStart(NamedTuple):
@@ -196,16 +166,63 @@ class WordStart(NamedTuple):
     how: str | np.ndarray  # one of STARTS, or responsibilities [N, K]
 
     def first(self, rng: np.random.Generator) -> tuple[Categorical, np.ndarray | None]:
-        corpus, weight, how = self.corpus, self.weight, self.how
+        """Clusters, and the number of rows in each, if that is known. They come to as many as there are."""
+        weight, how = self.weight, self.how
+        N: np.ndarray | None = None
         if isinstance(how, np.ndarray):
             r = how if weight is None else weight[:, None] * how
-            total, N = WordTotal.of(np.ascontiguousarray(corpus.to_scipy().T @ r, np.float64)), r.sum(axis=0)
+            counts, N = np.ascontiguousarray(self.corpus.to_scipy().T @ r, np.float64), r.sum(axis=0)
         elif how == "documents":
-            first = Categorical.start(corpus, weight, self.K, self.eta, rng, self.objective)
-            return first, np.ones(self.K) if self.objective == "ml" else None
+            counts, N = self._documents(rng), np.ones(self.K) if self.objective == "ml" else None
         else:
-            total, N = start(corpus, weight, self.K, how, self.eta, self.weight_prior, rng)
-        return Categorical(Categorical.prior(corpus.shape[1], self.eta, self.objective), total, self.objective), N
+            counts, N = self._divided(how, rng)
+        eta = np.full((self.corpus.shape[1], 1), NEGLIGIBLE if self.objective == "ml" else self.eta)
+        return Categorical(eta, WordTotal.of(counts), self.objective), N
+
+    def _documents(self, rng: np.random.Generator) -> np.ndarray:
+        """[V, K] one row for each cluster, drawn by k-means++ under the KL divergence, smoothed by the mean row."""
+        X = self.corpus.to_scipy()
+        weight = np.ones(len(self.corpus)) if self.weight is None else self.weight
+        sums = weight @ X
+        mean = sums / max(sums.sum(), 1e-300)
+        rows = X[spread_rows(X, weight, self.K, mean, rng)].toarray().astype(np.float64)
+        return np.ascontiguousarray(rows.T + mean[:, None] * np.maximum(rows.sum(axis=1), 1.0))
+
+    def _divided(self, how: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """[V, K] tokens of each word and [K] rows in clusters of a sample, the largest first."""
+        corpus, weight, K = self.corpus, self.weight, self.K
+        rows = self._sample(rng)
+        w = np.ones(len(rows)) if weight is None else weight[rows] / max(float(weight[rows].mean()), 1e-300)
+        shard = Shard.of(corpus[rows], w)
+        n_rows = float(len(corpus)) if weight is None else float(weight.sum())
+        seed = int(rng.integers(2**31))
+        chains = Chains(shard, K, self.eta, self.eta * corpus.shape[1], self.weight_prior, seed)
+        if how == "random":
+            z = chains.swept(rng.integers(K, size=(1, len(rows)), dtype=np.int32), SWEEPS_FROM_RANDOM)
+        else:
+            damped = Damped.of(shard, w)
+            n_chains = int(np.clip(CHAIN_SIZE // max(len(shard.cols) * K, 1), 1, CHAINS)) if how == "auto" else 1
+            tries = np.stack([damped.divided(K, rng) for _ in range(n_chains)])
+            z = tries[0]
+            if how == "auto":
+                z = chains.swept(chains.swept(tries, SWEEPS)[None], MORE_SWEEPS, first=SWEEPS)
+        rank = np.argsort(np.argsort(-np.bincount(z, w, K), kind="stable"))
+        cluster = rank[z].astype(np.int32)
+        counts, N = np.zeros((corpus.shape[1], K)), np.bincount(cluster, w, K)
+        size = n_rows / max(N.sum(), 1e-300)
+        counts[shard.cols] = size * summed(shard, shard.value, cluster[:, None], K)
+        return counts, N * size
+
+    def _sample(self, rng: np.random.Generator) -> np.ndarray:
+        """Rows with words, ascending: as many as have about ENTRIES, and some for each cluster."""
+        usable = np.diff(self.corpus.indptr) > 0
+        if self.weight is not None:
+            usable &= self.weight > 0
+        rows = np.flatnonzero(usable)
+        if len(rows) == 0:
+            return np.arange(min(len(self.corpus), 1))
+        size = max(int(ENTRIES / (self.corpus.nnz / len(rows))), ROWS_PER_CLUSTER * self.K)
+        return rows if len(rows) <= size else np.sort(rng.choice(rows, size, replace=False))
 
 
 class Damped(NamedTuple):
@@ -222,98 +239,36 @@ class Damped(NamedTuple):
         norm = np.sqrt(np.maximum(row_sums(shard.indptr, value * value), 1e-300))
         return cls(shard, (value / np.repeat(norm, np.diff(shard.indptr))).astype(np.float32), weight[:n])
 
-    def rows(self, some: np.ndarray) -> sp.csr_array:
-        shape = self.shard.n_rows, len(self.shard.cols)
-        return sp.csr_array((self.value, self.shard.index, self.shard.indptr), shape)[some]
+    def divided(self, K: int, rng: np.random.Generator) -> np.ndarray:
+        """[rows] the cluster of each, by spherical k-means. A seed belongs to its own cluster, with little weight, so
+        that none is empty."""
+        shard, n, words = self.shard, self.shard.n_rows, len(self.shard.cols)
+        X = sp.csr_array((self.value, shard.index, shard.indptr), (n, words))
+        some = rng.choice(n, min(n, SEEDS_FROM + SEEDS_PER_CLUSTER * K), replace=False)
+        among = X[some]
 
-    def nearest(self, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """[rows, 1] the nearest of the centres [words, K], and [rows] the cosine."""
-        words, K = centres.shape
-        cluster, _, _, cosine = _core.assign_categorical(
-            self.shard.indptr, self.shard.index, self.value, np.ascontiguousarray(centres, np.float32),
-            np.zeros(words), np.zeros(K, np.float32), 1, threads(),
-        )  # fmt: skip
-        return cluster, cosine
+        def distances(rows: np.ndarray) -> np.ndarray:
+            return np.maximum(1.0 - (among @ among[rows].T.toarray()).astype(np.float64), 0.0).T
 
-    def sums(self, cluster: np.ndarray, K: int) -> np.ndarray:
-        """[words, K] of the rows of each cluster."""
-        return summed(self.shard, self.value, cluster, K)
-
-
-def start(
-    corpus: Corpus,
-    weight: np.ndarray | None,
-    K: int,
-    init: str,
-    prior: float,
-    weight_prior: float,
-    rng: np.random.Generator,
-) -> tuple[WordTotal, np.ndarray]:
-    """First clusters by one of STARTS, the largest first: tokens of each word and rows in each, which come to as many
-    as there are."""
-    rows = sample(corpus, weight, K, rng)
-    w = np.ones(len(rows)) if weight is None else weight[rows] / max(float(weight[rows].mean()), 1e-300)
-    shard = Shard.of(corpus[rows], w)
-    n_rows = float(len(corpus)) if weight is None else float(weight.sum())
-    chains = Chains(shard, K, prior, prior * corpus.shape[1], weight_prior, int(rng.integers(2**31)))
-    if init == "random":
-        z = chains.swept(rng.integers(K, size=(1, len(rows)), dtype=np.int32), SWEEPS_FROM_RANDOM)
-    else:
-        damped = Damped.of(shard, w)
-        n_chains = int(np.clip(CHAIN_SIZE // max(len(shard.cols) * K, 1), 1, CHAINS)) if init == "auto" else 1
-        tries = np.stack([spherical_k_means(damped, K, rng) for _ in range(n_chains)])
-        z = tries[0]
-        if init == "auto":
-            z = chains.swept(chains.swept(tries, SWEEPS)[None], MORE_SWEEPS, first=SWEEPS)
-    rank = np.argsort(np.argsort(-np.bincount(z, w, K), kind="stable"))
-    cluster = rank[z].astype(np.int32)
-    S, N = np.zeros((corpus.shape[1], K)), np.bincount(cluster, w, K)
-    size = n_rows / max(N.sum(), 1e-300)
-    S[shard.cols] = size * summed(shard, shard.value, cluster[:, None], K)
-    return WordTotal.of(S), N * size
-
-
-def sample(corpus: Corpus, weight: np.ndarray | None, K: int, rng: np.random.Generator) -> np.ndarray:
-    """Rows with words, ascending: as many as have about ENTRIES, and some for each cluster."""
-    usable = np.diff(corpus.indptr) > 0
-    if weight is not None:
-        usable &= weight > 0
-    rows = np.flatnonzero(usable)
-    if len(rows) == 0:
-        return np.arange(min(len(corpus), 1))
-    size = max(int(ENTRIES / (corpus.nnz / len(rows))), ROWS_PER_CLUSTER * K)
-    return rows if len(rows) <= size else np.sort(rng.choice(rows, size, replace=False))
+        seeds = X[some[far_apart(distances, self.weight[some], K, rng)[0]]]
+        little = 1e-3 * float(self.weight.mean()) * seeds.T.toarray().astype(np.float64)
+        rows, none, sums, last = (shard.indptr, shard.index, self.value), np.zeros(K, np.float32), little, 0.0
+        for _ in range(ROUNDS):
+            centres = np.ascontiguousarray(sums / np.maximum(np.linalg.norm(sums, axis=0), 1e-300), np.float32)
+            cluster, _, _, cosine = _core.assign_categorical(*rows, centres, np.zeros(words), none, 1, threads())
+            now = float(self.weight @ cosine)
+            if now < (1.0 + ENOUGH) * last:
+                break
+            sums, last = summed(shard, self.value, cluster, K) + little, now
+        return cluster[:, 0]
 
 
 def summed(shard: Shard, value: np.ndarray, cluster: np.ndarray, K: int) -> np.ndarray:
     """[words, K] of the rows of each cluster [rows, 1]; words are those of the shard."""
     one, words = np.ones(cluster.shape, np.float32), np.arange(len(shard.cols), dtype=np.int32)
     rows = shard.starts, shard.order, shard.row_of, value
-    return WordStats(words, *_core.sum_rows_by_word(*rows, cluster, one, shard.weight, K, threads())).to_dense(
-        len(words)
-    )
-
-
-def spherical_k_means(x: Damped, K: int, rng: np.random.Generator) -> np.ndarray:
-    """[rows] the cluster of each. A seed belongs to its own cluster, with little weight, so that none is empty."""
-    n = x.shard.n_rows
-    some = rng.choice(n, min(n, SEEDS_FROM + SEEDS_PER_CLUSTER * K), replace=False)
-    among = x.rows(some)
-
-    def distances(rows: np.ndarray) -> np.ndarray:
-        return np.maximum(1.0 - (among @ among[rows].T.toarray()).astype(np.float64), 0.0).T
-
-    seeds = x.rows(some[far_apart(distances, x.weight[some], K, rng)[0]])
-    little = 1e-3 * float(x.weight.mean()) * seeds.T.toarray().astype(np.float64)
-    sums, last = little, 0.0
-    for _ in range(ROUNDS):
-        centres = sums / np.maximum(np.linalg.norm(sums, axis=0), 1e-300)
-        cluster, cosine = x.nearest(centres)
-        now = float(x.weight @ cosine)
-        if now < (1.0 + ENOUGH) * last:
-            break
-        sums, last = x.sums(cluster, K) + little, now
-    return cluster[:, 0]
+    found = WordStats(words, *_core.sum_rows_by_word(*rows, cluster, one, shard.weight, K, threads()))
+    return found.to_dense(len(words))
 
 
 class Chains(NamedTuple):
@@ -332,12 +287,10 @@ class Chains(NamedTuple):
         rows, w, z = self.shard, self.shard.weight, z.copy()
         S = np.stack([summed(rows, rows.value, c[:, None], self.K) for c in z])
         total, N = S.sum(axis=1), np.stack([np.bincount(c, w, self.K).astype(np.float64) for c in z])
-        eta = np.full(S.shape[1], self.prior)
+        data = rows.indptr, rows.index, rows.value, w
+        priors = np.full(S.shape[1], self.prior), self.prior_total, self.weight_prior
         for sweep in range(first, first + sweeps):
-            _core.sample_row_clusters(
-                rows.indptr, rows.index, rows.value, w, eta, self.prior_total, self.weight_prior, 1.0, self.seed, sweep,
-                threads(), S, total, N, z,
-            )  # fmt: skip
+            _core.sample_row_clusters(*data, *priors, 1.0, self.seed, sweep, threads(), S, total, N, z)
         return z[int(np.argmax([self.log_probability(*sums) for sums in zip(S, N, strict=True)]))]
 
     def log_probability(self, S: np.ndarray, N: np.ndarray) -> float:

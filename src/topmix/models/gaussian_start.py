@@ -65,11 +65,9 @@ def differ_by_spread(prepared: Gaussian, x: np.ndarray, w: np.ndarray | None) ->
     within another, and k-means would not find them."""
     model = whole(prepared, x, w)
     z, label = model.frame.points(x.astype(np.float64)), np.zeros(len(x), np.int64)
-    ways = _ways(model, z, label)
-    by_distance = _gains(model, z, w, label, ways[1:]).max() / len(x)
-    if by_distance <= 0.5 * model.shape.D:  # half a nat: one has 5 times the other's spread
-        return False
-    return bool(by_distance > 3 * _gains(model, z, w, label, ways[:1]).max() / len(x))
+    by_side, *by_distance = _gains(model, z, w, label, _ways(model, z, label)).max(axis=1) / len(x)
+    least = max(0.5 * model.shape.D, 3 * by_side)  # half a nat: one has 5 times the other's spread
+    return bool(max(by_distance) > least)
 
 
 def _gains(
@@ -170,7 +168,6 @@ def summary(table: Rows, weight: np.ndarray | None, covariance_type: str, zero_m
 
 
 def _summed(total: float, first: np.ndarray, second: np.ndarray, about: np.ndarray, zero_mean: bool) -> Summary:
-    """From sums of rows less `about`."""
     D, is_matrix = len(first), second.ndim == 2
     mean = first / max(total, 1e-300)
     if not (np.abs(second).max(initial=0.0) < LARGEST_SQUARE and np.abs(about + mean).max() < LARGEST_SQUARE**0.5):
@@ -195,8 +192,8 @@ def empty(
     covariance_prior: np.ndarray | None = None,
     reg_covar: float = 1e-6,
 ) -> Gaussian:
-    """Clusters at their prior. Names are scikit-learn's, and so are the defaults of "vb". With "map" and no
-    covariance_prior the covariances have none yet: gaussian_prior.py chooses one when there are clusters."""
+    """Clusters at their prior, by scikit-learn's names, with its defaults of "vb". With "map" and no covariance_prior
+    the covariances have none yet: gaussian_prior.py chooses one when there are clusters."""
     D = len(data.mean)
     shape = Shape(covariance_type, D)
     frame = Frame.of(data.mean, data.covariance, covariance_type)
@@ -240,11 +237,8 @@ def default_covariance_prior(covariance: np.ndarray, covariance_type: str, reg_c
 
 def start(model: Gaussian, table: Rows, weight: np.ndarray | None, way: str, rng: np.random.Generator) -> Gaussian:
     """First clusters, by one of K_MEANS, "k-means++", "random" or "random_from_data", from statistics that come to as
-    many rows as there are.
-
-    k-means++ finds groups that stand apart, and where there are none it finds the tails; random rows follow the
-    density; Lloyd's steps find round groups, in the scales of the columns or in those of the data as a whole.
-    """
+    many rows as there are. k-means++ finds groups that stand apart, and where there are none the tails; random rows
+    follow the density; Lloyd's steps find round groups."""
     K = len(model.total.N)
     usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
     size = min(len(usable), max(SAMPLE, SAMPLE_PER_CLUSTER * K))

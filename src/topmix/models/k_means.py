@@ -20,12 +20,9 @@ BLOCK = 4096  # rows of distances at a time
 def divergences(z: np.ndarray, seeds: np.ndarray, zero_mean: bool, norm: np.ndarray | None = None) -> np.ndarray:
     """[K, N]: the Bregman divergence of the likelihood from rows to seeds. `norm` is ||z||^2, if known.
 
-    Under fixed covariances that of a Gaussian is the squared distance, in a frame where all of the data has unit
-    covariance. With zero means it is that of two covariances (Burg's, or LogDet),
-
-        tr(S_n S_k^-1) - log |S_n S_k^-1| - D,      S_n proportional to b I + z_n z_n',
-
-    where b plays the part of the prior: a single row has no covariance.
+    Under fixed covariances that of a Gaussian is the squared distance. With zero means it is that of two covariances
+    (Burg's, or LogDet), tr(S_n S_k^-1) - log |S_n S_k^-1| - D with S_n proportional to b I + z_n z_n', where b stands
+    for the prior: a single row has no covariance.
     """
     norm = np.einsum("nd,nd->n", z, z) if norm is None else norm
     with one_thread():
@@ -41,16 +38,14 @@ def divergences(z: np.ndarray, seeds: np.ndarray, zero_mean: bool, norm: np.ndar
     return np.maximum(trace - np.log1p(norm / b) + np.log1p(of_seed / b), 0.0)
 
 
+Distances = Callable[[np.ndarray], np.ndarray]  # of all rows from some, [some, rows]
+
+
 def far_apart(
-    distances: Callable[[np.ndarray], np.ndarray],
-    weight: np.ndarray,
-    K: int,
-    rng: np.random.Generator,
-    *,
-    several: bool = False,
+    distances: Distances, weight: np.ndarray, K: int, rng: np.random.Generator, *, several: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """K rows far from each other by k-means++, and for each row which of them is nearest. `distances` has those of all
-    rows from some, [some, rows]. Rows repeat where there are fewer than clusters.
+    """K rows far from each other by k-means++, and for each row which of them is nearest. Rows repeat where there are
+    fewer than clusters.
 
     As in scikit-learn each seed is the best of a few that were drawn: a row that is far from all is drawn often, and
     where it is an outlier it brings little. With `several` it is so for the first few alone; once there are dozens, an
@@ -89,23 +84,17 @@ def spread_rows(
 
 
 def lloyd(
-    x: np.ndarray,
-    weight: np.ndarray,
-    K: int,
-    rng: np.random.Generator,
-    steps: int,
-    failures: int = 0,
-    least: float = 1e-6,
+    x: np.ndarray, weight: np.ndarray, K: int, rng: np.random.Generator, steps: int, left: int = 0, least: float = 1e-6
 ) -> np.ndarray:
     """The group of each row: k-means++, then Lloyd's steps, in which a group that lost its rows stays where it was.
 
     Lloyd's steps end where two true groups share a centre and another has two. So a centre that is hardly missed is
-    moved into the widest group, as long as rows get nearer to their centres, until that has failed so many times. A
+    moved into the widest group, as long as rows get nearer to their centres, until that has failed `left` times. A
     move that takes less than `least` of the summed squared distances is a failure, though it is kept.
     """
     labels = spread_rows(x, weight, K, rng)[1]
     centres, best = _lloyd(x, weight, means(x, weight, K, labels), steps)
-    left = failures if K > 2 else 0
+    left = left if K > 2 else 0
     while left:
         others, spread = _lloyd(x, weight, _swapped(x, weight, centres, rng), steps)
         left -= not spread < best * (1 - least)

@@ -39,8 +39,8 @@ def empty(
     concentration_type: str = "free",
 ) -> VonMisesFisher:
     """No clusters yet. Pseudo-rows are spread like all of the data, until `start` knows better."""
-    D, begin = table.shape[1], 0
-    total, sums = 0.0, np.zeros(D)
+    D, begin, total = table.shape[1], 0, 0.0
+    sums = np.zeros(D)
     with one_thread():
         for block in table.blocks():
             w = np.ones(len(block)) if weight is None else weight[begin : begin + len(block)]
@@ -72,22 +72,18 @@ class DirectionStart:
     def first(self, rng: np.random.Generator) -> tuple[VonMisesFisher, np.ndarray]:
         if isinstance(self.how, str):
             model = start(self.empty, self.data, self.weight, self.how, rng)
-        else:
-            total = self.empty.of_rows(self.data, self.how, self.weight)
-            N = self.how.sum(axis=0) if self.weight is None else self.weight @ self.how
-            common = common_resultant(total.resultant, N, self.weight)
-            model = replace(self.empty, prior_resultant=common).update(total, N)
-        return model, model.N
+            return model, model.N
+        total = self.empty.of_rows(self.data, self.how, self.weight)
+        N = self.how.sum(axis=0) if self.weight is None else self.weight @ self.how
+        common = common_resultant(total.resultant, N, self.weight)
+        return replace(self.empty, prior_resultant=common).update(total, N), N
 
 
 def start(
     model: VonMisesFisher, table: Rows, weight: np.ndarray | None, init: str, rng: np.random.Generator
 ) -> VonMisesFisher:
-    """First clusters, by one of STARTS, from statistics that come to as many rows as there are.
-
-    k-means++ finds groups that stand apart, and where there are none it finds the tails; random rows follow the
-    density. "auto" tries both and keeps the one whose rows are closer to their clusters.
-    """
+    """First clusters, by one of STARTS, from statistics that come to as many rows as there are. "auto" tries k-means++,
+    which finds the tails where no groups stand apart, and random rows, and keeps the one whose rows are closer."""
     K = len(model.N)
     usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
     size = min(len(usable), max(SAMPLE, SAMPLE_PER_CLUSTER * K))
@@ -96,16 +92,15 @@ def start(
     x = np.ascontiguousarray(table.data[rows])
     n_rows = float(len(table)) if weight is None else float(weight.sum())
 
-    tries, seeds_of = [], []
+    tries = []
     for how in ("k-means++", "random_from_data") if init == "auto" else (init,):
         if how == "k-means++":
-            seeds = spread_rows(x, w, K, rng)
+            seeds = x[spread_rows(x, w, K, rng)]
         else:
-            seeds = rng.choice(len(x), K, replace=bool(np.count_nonzero(w) < K), p=w / w.sum())
-        seeds_of.append(x[seeds])
-        tries.append(spherical_k_means(x, w, x[seeds], x[seeds], TRIAL))
-    best = int(np.argmax([cohesion(R) for R, _ in tries]))
-    R, N = spherical_k_means(x, w, seeds_of[best], unit(tries[best][0]), ROUNDS)
+            seeds = x[rng.choice(len(x), K, replace=bool(np.count_nonzero(w) < K), p=w / w.sum())]
+        tries.append((seeds, spherical_k_means(x, w, seeds, seeds, TRIAL)[0]))
+    seeds, R = max(tries, key=lambda found: cohesion(found[1]))
+    R, N = spherical_k_means(x, w, seeds, unit(R), ROUNDS)
     common = common_resultant(R, N, w)
     N = N * (n_rows / N.sum())
     alike = DirectionStats(N[:, None] * common * unit(R))
