@@ -149,7 +149,7 @@ def test_what_is_not_there_is_named(sample):
             edit()
     np.testing.assert_array_equal(model.components_, before)  # an edit is made or it is not
     nameless = fitted(Corpus.from_scipy(sample.corpus.to_scipy()))
-    with pytest.raises(ValueError, match="without names"):
+    with pytest.raises(ValueError, match="no names of words"):
         nameless.seed_topics([["word03"]])
     with pytest.raises(NotFittedError):
         LDA().drop_topics([0])

@@ -1,6 +1,5 @@
 """Seed words from a file."""
 
-import json
 
 import pytest
 from typer.testing import CliRunner
@@ -30,8 +29,6 @@ def test_seeds_from_a_file(docs, tmp_path):
 
 
 def test_forms_of_seed_files(tmp_path):
-    (tmp_path / "seeds.json").write_text(json.dumps([None, {"boat": 2.0}]))
-    assert Seeds.read(tmp_path / "seeds.json") == Seeds([None, {"boat": 2.0}])
     (tmp_path / "seeds.txt").write_text("\nnew york, sail\n")
     assert Seeds.read(tmp_path / "seeds.txt") == Seeds([None, ["new york", "sail"]])
     (tmp_path / "seeds.txt").write_text("sail -rook\n=new york, chess, - mast\n=king\n")
@@ -40,17 +37,6 @@ def test_forms_of_seed_files(tmp_path):
     )
     (tmp_path / "seeds.txt").write_text("=sail\n")
     assert Seeds.read(tmp_path / "seeds.txt") == Seeds(pin=[["sail"]])
-    (tmp_path / "seeds.json").write_text(json.dumps({"pin": [["sail"]]}))
-    assert Seeds.read(tmp_path / "seeds.json") == Seeds(pin=[["sail"]])
-
-
-@pytest.mark.parametrize(
-    ("text", "said"), [('{"pins": []}', "'pins'"), ('{"ban": "x"}', "ban is a table"), ("{", "JSON")]
-)
-def test_wrong_files_are_refused(tmp_path, text, said):
-    (tmp_path / "seeds.json").write_text(text)
-    with pytest.raises(ValueError, match=said):
-        Seeds.read(tmp_path / "seeds.json")
 
 
 def test_words_are_pinned_and_banned_by_a_file(docs, tmp_path):

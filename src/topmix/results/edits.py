@@ -15,7 +15,6 @@ import scipy.sparse as sp
 
 from topmix.base.checks import count_of_components
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.vocabulary import columns_of
 from topmix.learn.topic_moves import splits
 from topmix.models.mixture import Mixture
 from topmix.models.statistics import MixtureStats, PseudoCounts
@@ -23,7 +22,7 @@ from topmix.models.topic_words import HeldWords
 from topmix.models.words import WordTotal
 from topmix.results.measures import hellinger
 from topmix.results.mixture import FittedMixture
-from topmix.results.seeds import STRENGTH, Seed, Word, seed_counts, seed_weights
+from topmix.results.seeds import STRENGTH, Seed, Word, known_columns, seed_counts, seed_weights
 from topmix.results.tables import checked_topic
 from topmix.results.topics import Fitted, FittedTopics, Solver
 from topmix.results.view import Columns, by_columns
@@ -52,6 +51,10 @@ class _Draft:
             if k in self.frozen:
                 counts[:, n] = self.frozen[k]
         return counts
+
+    def refuse_frozen(self, topics: Iterable[int]) -> None:
+        if fixed := sorted(set(topics) & set(self.frozen)):
+            raise ValueError(f"topic {fixed[0]} is frozen, and cannot get words: unfreeze_topics([{fixed[0]}])")
 
     def add(self, alpha: np.ndarray, like: Sequence[int], extra: sp.sparray, banned: sp.sparray) -> None:
         """New topics, the last ones. The prior of their words is the mean of those of the topics `like`."""
@@ -207,7 +210,7 @@ def seed(
         raise ValueError(f"strength must be positive, got {strength!r}")
     columns, total, V = [], f.topics.words.total, f.reading.n_features
     for weights in map(seed_weights, seeds):
-        ids = _word_ids(f, list(weights))
+        ids = known_columns(weights, f.reading.words, V, "this model")
         tokens = np.maximum(total.rows(np.asarray(ids, np.int64)), 0.0).sum(axis=1)
         counts = seed_counts(weights.values(), tokens, strength)
         columns.append(sp.csc_array((counts, (ids, np.zeros(len(ids), int))), shape=(V, 1)))
@@ -228,8 +231,7 @@ def seed(
     where = _topics(f, topics)
     if len(set(where)) != n:
         raise ValueError(f"{n} seeds need as many different topics, got {where}")
-    if fixed := sorted(set(where) & set(frozen_topics(f))):
-        raise ValueError(f"topic {fixed[0]} is frozen, and cannot be pulled to words: unfreeze_topics([{fixed[0]}])")
+    draft.refuse_frozen(where)
     extra = extra @ sp.csr_array((np.ones(n), (np.arange(n), where)), shape=(n, f.n_topics))
     draft.extra = sp.lil_array(draft.extra + extra)
     draft.banned[extra.nonzero()] = False
@@ -239,26 +241,20 @@ def seed(
 def ban(f: FittedTopics, topic: int, words: Iterable[Word]) -> FittedTopics:
     """Words kept out of a topic. Their tokens go to the topics that have them too, or to all others alike where none
     has."""
-    [k], ids = _topics(f, [topic]), _given_words(f, words)
-    if f.n_topics < 2 or len(ids) >= f.reading.n_features:
-        raise ValueError("the words must have another topic to go to, and the topic must keep some words")
-    return _banned(_Draft(f), [k], ids)
+    return _banned(_Draft(f), _topics(f, [topic]), _word_ids(f, words))
 
 
 def pin(f: FittedTopics, topic: int, words: Iterable[Word]) -> FittedTopics:
     """Words kept in a topic, with all their tokens, and out of all others."""
-    [k] = _topics(f, [topic])
-    if k in frozen_topics(f):
-        raise ValueError(f"topic {k} is frozen, and cannot get words: unfreeze_topics([{k}])")
-    ids = _given_words(f, words)
-    if f.n_topics < 2 or len(ids) >= f.reading.n_features:
-        raise ValueError("a pinned word needs other topics to stay out of, and they must keep some words")
-    draft = _Draft(f)
+    [k], ids, draft = _topics(f, [topic]), _word_ids(f, words), _Draft(f)
+    draft.refuse_frozen([k])
     draft.banned[ids, k] = False
     return _banned(draft, [j for j in range(f.n_topics) if j != k], ids)
 
 
 def _banned(draft: _Draft, topics: list[int], ids: list[int]) -> FittedTopics:
+    if draft.f.n_topics < 2 or len(ids) >= draft.f.reading.n_features:
+        raise ValueError("words need another topic to go to, and each topic must keep some words")
     pairs, counts = np.ix_(np.array(ids), np.array(topics)), draft.total.counts()
     draft.banned[pairs] = True
     allowed = ~draft.banned.tocsr()[ids].toarray()
@@ -357,19 +353,8 @@ def _topics(f: Fitted, topics: object) -> list[int]:
     return [checked_topic(f, k) for k in topics]
 
 
-def _given_words(f: FittedTopics, words: Iterable[Word]) -> list[int]:
+def _word_ids(f: FittedTopics, words: Iterable[Word]) -> list[int]:
     given: list[Word] = [words] if isinstance(words, str | int) else list(words)
     if not given:
         raise ValueError("no words were given")
-    return sorted(set(_word_ids(f, given)))
-
-
-def _word_ids(f: FittedTopics, words: list[Word]) -> list[int]:
-    names, V = f.reading.words, f.reading.n_features
-    ids = columns_of(words, names, V)
-    unknown = [word for word, v in zip(words, ids) if v < 0]
-    if unknown:
-        listed = ", ".join(map(repr, unknown[:5])) + (" and others" if len(unknown) > 5 else "")
-        hint = " (the model was fitted without names of words: give column numbers)" if names is None else ""
-        raise ValueError(f"not among the {V} words of this model: {listed}{hint}")
-    return ids
+    return sorted(set(known_columns(given, f.reading.words, f.reading.n_features, "this model")))

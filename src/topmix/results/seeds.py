@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping
@@ -22,6 +21,7 @@ from topmix.models.statistics import PseudoCounts
 from topmix.models.topic_words import HeldWords
 
 STRENGTH = 0.3
+NO_NAMES = " (there are no names of words: give column numbers)"
 MARKS = {"-": "ban", "=": "pin"}  # of a word in a file
 
 Word = str | int  # a name, or a column number
@@ -83,18 +83,19 @@ class Seeds(Component):
     def read(cls, path: str | os.PathLike[str]) -> Seeds:
         """What a file says. It has one line per topic with its words, separated by commas or else by spaces. A word
         after - is banned from the topic, and one after = is pinned to it. An empty line is a topic without words, and
-        lines that start with # are comments. Or it is JSON: a list of seeds, or a table with `seeds`, `ban` and `pin`.
+        lines that start with # are comments.
         """
-        path = path_of(path)
-        text = path.read_text(encoding="utf-8-sig")
-        try:
-            kinds = json.loads(text) if path.suffix.lower() == ".json" else _kinds_in_lines(text)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path} is not JSON: {error}") from error
-        kinds = kinds if isinstance(kinds, dict) else {"seeds": kinds}
-        if unknown := sorted({*kinds} - {"seeds", *MARKS.values()}):
-            raise ValueError(f"{path} has {unknown[0][:60]!r}; it may have seeds, ban, pin")
-        return cls(kinds.get("seeds"), ban=kinds.get("ban"), pin=kinds.get("pin"))
+        kinds: dict[str, list[list[str] | None]] = {"seeds": [], "ban": [], "pin": []}
+        text = path_of(path).read_text(encoding="utf-8-sig")
+        for line in [line.strip() for line in text.rstrip().splitlines() if not line.startswith("#")]:
+            of_topic: dict[str, list[str]] = {kind: [] for kind in kinds}
+            for word in filter(None, map(str.strip, line.split("," if "," in line else None))):
+                kind = MARKS.get(word[0], "seeds") if len(word) > 1 else "seeds"
+                of_topic[kind].append(word if kind == "seeds" else word[1:].strip())
+            for kind, words in of_topic.items():
+                kinds[kind].append(words or None)
+        has_seeds = any(kinds["seeds"]) or not (any(kinds["ban"]) or any(kinds["pin"]))
+        return cls(kinds["seeds"] if has_seeds else None, ban=kinds["ban"], pin=kinds["pin"])
 
     def prior(self, corpus: Corpus, names: Names, K: int) -> PseudoCounts | None:
         """What the words add to the prior. Words that the data does not have are left out, with a warning."""
@@ -112,7 +113,7 @@ class Seeds(Component):
             known = [(v, weight) for v, weight in zip(places, weights.values()) if v >= 0]
             unknown += [word for word, v in zip(weights, places) if v < 0]
             if not known:
-                hint = " (the data has no names of words: give column numbers)" if names is None else ""
+                hint = NO_NAMES if names is None else ""
                 raise ValueError(f"the data has none of the seed words of topic {k}: {str(list(weights))[:80]}{hint}")
             ids = [v for v, _ in known]
             rows += ids
@@ -126,7 +127,7 @@ class Seeds(Component):
         """Which words are banned from which topics: those that are, and those that are pinned to others."""
         if self.ban is None and self.pin is None:
             return None
-        pinned = sp.lil_array(self._pinned(names, V, K))
+        pinned = sp.lil_array(_pairs(self.pin, "pin", names, V, K))
         banned = sp.lil_array(_pairs(self.ban, "ban", names, V, K))
         if sp.csr_array(banned).multiply(pinned).nnz:
             raise ValueError("seeds both bans a word from a topic and pins it there")
@@ -147,15 +148,11 @@ class Seeds(Component):
 
     def start(self, extra: PseudoCounts | None, names: Names, V: int, K: int) -> PseudoCounts | None:
         """Words that say where topics start: those of `prior`, and pinned ones."""
-        pinned = self._pinned(names, V, K)
+        pinned = _pairs(self.pin, "pin", names, V, K)
         if not pinned.nnz:
             return extra
         own = pinned.astype(np.float64)
         return PseudoCounts.sparse(sp.csr_array(own if extra is None else own + extra.by_word()))
-
-    def _pinned(self, names: Names, V: int, K: int) -> sp.csr_array:
-        """[V, K] bool: words and the topics that they are pinned to."""
-        return _pairs(self.pin, "pin", names, V, K)
 
 
 def seed_weights(seed: object) -> dict[Word, float]:
@@ -174,18 +171,14 @@ def seed_counts(weights: Iterable[float], tokens: np.ndarray, strength: float) -
     return np.maximum(strength * np.fromiter(weights, np.float64) * tokens, 1.0)
 
 
-def _kinds_in_lines(text: str) -> dict[str, Any]:
-    """{"seeds": [words of each topic], "ban": ..., "pin": ...}"""
-    kinds: dict[str, list[list[str] | None]] = {"seeds": [], "ban": [], "pin": []}
-    for line in [line.strip() for line in text.rstrip().splitlines() if not line.startswith("#")]:
-        of_topic: dict[str, list[str]] = {kind: [] for kind in kinds}
-        for word in filter(None, map(str.strip, line.split("," if "," in line else None))):
-            kind = MARKS.get(word[0], "seeds") if len(word) > 1 else "seeds"
-            of_topic[kind].append(word if kind == "seeds" else word[1:].strip())
-        for kind, words in of_topic.items():
-            kinds[kind].append(words or None)
-    has_seeds = any(kinds["seeds"]) or not (any(kinds["ban"]) or any(kinds["pin"]))
-    return kinds if has_seeds else {**kinds, "seeds": None}
+def known_columns(words: Iterable[Word], names: Names, V: int, of: str) -> list[int]:
+    """The columns of words, all of which there must be: a rule that holds for nothing is a mistake."""
+    words = list(words)
+    columns = columns_of(words, names, V)
+    if unknown := [word for word, v in zip(words, columns) if v < 0]:
+        listed = ", ".join(map(repr, unknown[:5])) + (" and others" if len(unknown) > 5 else "")
+        raise ValueError(f"not among the {V} words of {of}: {listed}{NO_NAMES if names is None else ''}")
+    return columns
 
 
 def _by_topic(given: object, name: str) -> list[list[object] | None] | None:
@@ -225,17 +218,12 @@ def _word(word: object, name: str) -> Word:
 
 
 def _pairs(by_topic: list[list[Word] | None] | None, name: str, names: Names, V: int, K: int) -> sp.csr_array:
-    """[V, K] bool. A word that the data does not have is an error: a rule that holds for nothing is a mistake."""
-    rows: list[int] = []
-    cols: list[int] = []
+    """[V, K] bool"""
     if len(by_topic or ()) > K:
         raise ValueError(f"{name} has words of topic {len(by_topic or ()) - 1}, but there are {K} topics")
+    rows, cols = list[int](), list[int]()
     for k, words in enumerate(by_topic or ()):
-        places = columns_of(words or [], names, V)
-        unknown = [word for word, v in zip(words or [], places) if v < 0]
-        if unknown:
-            hint = " (the data has no names of words: give column numbers)" if names is None else ""
-            raise ValueError(f"the data does not have {', '.join(map(repr, unknown[:5]))} of {name}{hint}")
+        places = known_columns(words or [], names, V, f"the data, in {name}")
         rows += places
         cols += [k] * len(places)
     pairs = sp.csr_array((np.ones(len(rows), bool), (rows, cols)), shape=(V, K))
