@@ -168,7 +168,7 @@ def completion_scores(
     """`completion_score` for each document."""
     topic_word, X = topics_and_documents(topic_word, X)
     parts = split_types(X, fraction=fraction, random_state=random_state)
-    return _predicted(as_topics(topic_word), parts, doc_topic_prior, max_iter, tol, engine)
+    return _predicted(topic_word, parts, doc_topic_prior, max_iter, tol, engine)
 
 
 def half_split_score(
@@ -188,7 +188,7 @@ def half_split_score(
     """
     topic_word, X = topics_and_documents(topic_word, X)
     parts = split_tokens(X, random_state=random_state)
-    return _predicted(as_topics(topic_word), parts, doc_topic_prior, max_iter, tol, engine).mean
+    return _predicted(topic_word, parts, doc_topic_prior, max_iter, tol, engine).mean
 
 
 class DocumentParts(NamedTuple):
@@ -234,16 +234,16 @@ class DocumentParts(NamedTuple):
 
 
 def _predicted(
-    phi: Floats,
+    topic_word: object,
     parts: tuple[sp.csr_array, sp.csr_array],
     doc_topic_prior: ArrayLike | None,
     max_iter: int,
     tol: float,
     engine: MeasuringEngine | None,
 ) -> DocumentScores:
-    known, V = DocumentParts.of(*parts), phi.shape[1]
-    if parts[0].shape[1] != V:
-        raise ValueError(f"the documents have {parts[0].shape[1]} words, the topics {V}: both need the same vocabulary")
+    phi, known, V = as_topics(topic_word), DocumentParts.of(*parts), parts[0].shape[1]
+    if phi.shape[1] != V:
+        raise ValueError(f"the documents have {V} words, the topics {phi.shape[1]}: both need the same vocabulary")
     table = np.ascontiguousarray((phi[:, known.words] / row_sums(phi)[:, None]).T)
     return known.scores(table, doc_topic_prior, max_iter, tol, engine)
 
@@ -321,16 +321,8 @@ def _with_data(rows: sp.csr_array, data: np.ndarray) -> sp.csr_array:
 
 
 def token_log_likelihood(doc_topic: ArrayLike, topic_word: ArrayLike, X: object) -> float:
-    """Mean over tokens of log Σ_k θ_dk φ_kw, for methods that infer θ themselves.
-
-    Parameters
-    ----------
-    doc_topic : [D, K]
-        Weights of topics in documents, θ. Rows are normalised.
-    topic_word : [K, V]
-        Topics, φ. Rows are normalised.
-    X : Corpus, sparse matrix or array of counts
-    """
+    """Mean over tokens of log Σ_k θ_dk φ_kw, for methods that infer θ [D, K] themselves. Rows of θ and φ [K, V] are
+    normalised, and X are counts."""
     phi, theta = as_distributions(topic_word), as_distributions(doc_topic, "doc_topic")
     rows = as_counts(X, phi.shape[1])
     if theta.shape != (rows.shape[0], len(phi)):
@@ -339,20 +331,16 @@ def token_log_likelihood(doc_topic: ArrayLike, topic_word: ArrayLike, X: object)
     with np.errstate(divide="ignore"):
         for d, (begin, end) in enumerate(zip(rows.indptr[:-1], rows.indptr[1:])):
             total += rows.data[begin:end] @ np.log(theta[d] @ phi[:, rows.indices[begin:end]])
-    return float(total / _checked_tokens(rows.data))
+    if not rows.nnz:
+        raise ValueError("X has no tokens")
+    return float(total / rows.data.sum())
 
 
 def discrete_log_likelihood(topic_word: ArrayLike, X: object, assignments: ArrayLike) -> float:
-    """Mean over tokens of log φ_{z,w}, where each token has one topic, as in k-means.
+    """Mean over tokens of log φ_{z,w}, where each token of the counts X has one topic, as in k-means.
 
-    Parameters
-    ----------
-    topic_word : [K, V]
-        Topics, φ. Rows are normalised.
-    X : Corpus, sparse matrix or array of counts
-    assignments : [tokens] or [nnz] int
-        z: the topic of each token, or one topic for all tokens of a word in a document. The order is by rows, then by
-        words; tokens of the same word are consecutive.
+    `assignments` has the topic z of each token, or one for all tokens of a word in a document: by rows, then by words,
+    with tokens of the same word next to each other.
     """
     phi = as_distributions(topic_word)
     rows = as_counts(X, phi.shape[1])
@@ -368,11 +356,7 @@ def discrete_log_likelihood(topic_word: ArrayLike, X: object, assignments: Array
         )
     if len(z) and (z.min() < 0 or z.max() >= len(phi)):
         raise ValueError(f"assignments must be topics from 0 to {len(phi) - 1}")
-    with np.errstate(divide="ignore"):
-        return float(weight @ np.log(phi[z, word]) / _checked_tokens(weight))
-
-
-def _checked_tokens(weight: np.ndarray) -> float:
     if weight.sum() == 0:
         raise ValueError("X has no tokens")
-    return float(weight.sum())
+    with np.errstate(divide="ignore"):
+        return float(weight @ np.log(phi[z, word]) / weight.sum())

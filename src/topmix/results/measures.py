@@ -279,12 +279,18 @@ def align(fits: Sequence[UnitRows]) -> list[NDArray[np.intp]]:
         partners = [_paired(_cosines(mean, fit))[0] for fit in fits]
         if before and all(np.array_equal(a, b) for a, b in zip(partners, before)):
             break
-        before, total = partners, sum(_chosen(partner, fit) for partner, fit in zip(partners, fits))
+        before, total = partners, sum(_of_partners(partner, fit.shape[0]) @ fit for partner, fit in zip(partners, fits))
         if isinstance(total, np.ndarray):
             mean = np.asarray(total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-30), np.float32)
         else:
             mean = memberships(sp.csr_array(total).T)
     return before
+
+
+def _of_partners(partner: NDArray[np.intp], n: int) -> sp.csr_array:
+    """[K, n] with a one in the column of each partner."""
+    has = np.flatnonzero(partner >= 0)
+    return sp.csr_array((np.ones(len(has), np.float32), (has, partner[has])), shape=(len(partner), n))
 
 
 def compare(topics: UnitRows, fits: Sequence[UnitRows]) -> Comparison:
@@ -302,9 +308,7 @@ def mean_shares(shares: Sequence[sp.csr_array], partners: Sequence[NDArray[np.in
     """[rows, K] mean proportions over fits, whose topics are matched; rows sum to one."""
     total = sp.csr_array((shares[0].shape[0], len(partners[0])))
     for of_fit, partner in zip(shares, partners):
-        has = np.flatnonzero(partner >= 0)
-        moved = sp.csr_array((np.ones(len(has)), (partner[has], has)), shape=(of_fit.shape[1], len(partner)))
-        total = total + of_fit @ moved
+        total = total + of_fit @ _of_partners(partner, of_fit.shape[1]).T
     sums = np.asarray(total.sum(axis=1)).ravel()
     return sp.csr_array(sp.diags_array(1.0 / np.maximum(sums, 1e-300)) @ total)
 
@@ -337,12 +341,3 @@ def _paired(cosines: Floats) -> tuple[NDArray[np.intp], Floats]:
     rows, columns = linear_sum_assignment(-cosines)
     partner[rows], similarity[rows] = columns, np.maximum(cosines[rows, columns], 0.0)
     return partner, similarity
-
-
-def _chosen(partner: NDArray[np.intp], fit: UnitRows) -> UnitRows:
-    """[K, n] the rows of partners; zero where there is none."""
-    has = np.flatnonzero(partner >= 0)
-    rows: UnitRows = (
-        sp.csr_array((np.ones(len(has), np.float32), (has, partner[has])), (len(partner), fit.shape[0])) @ fit
-    )
-    return rows
