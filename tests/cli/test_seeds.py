@@ -1,6 +1,5 @@
 """Seed words from a file."""
 
-
 import pytest
 from typer.testing import CliRunner
 

@@ -32,7 +32,7 @@ from topmix.corpus.corpus import Corpus
 from topmix.results.coherence import npmi_coherence
 from topmix.results.view import TopicView, quality
 from topmix.selection.result import SweepResult
-from topmix.selection.views import Model, ModelView
+from topmix.selection.views import Model, ModelView, proportions
 
 LOOKUP_WORDS, LOOKUP_TOPICS = 30_000, 6
 NEIGHBOURS = 5
@@ -164,7 +164,7 @@ def _documents(
     marker = TopicMarker(view)
     documents = []
     shown = corpus[rows]
-    for n, (row, mix) in enumerate(zip(rows.tolist(), view.proportions(shown))):
+    for n, (row, mix) in enumerate(zip(rows.tolist(), proportions(view.model, shown))):
         top = np.argsort(-mix, kind="stable")[:MARKED_TOPICS]
         name, text = str(row) if corpus.names is None else corpus.names[row], kept.get(row)
         most = LONGEST_COUNTS if text is None else LONGEST_TEXT

@@ -37,11 +37,11 @@ def topics_by(
     check_one_each(len(of_doc), len(weight))
     n, share, low, high = prevalence(shares, np.where(weight > 0, of_doc, -1), len(groups), level, random_state)
     K = shares.shape[1]
-    of_rows: Columns = {"group": [group for group in groups for _ in range(K)]}
+    rows: Columns = {"group": [group for group in groups for _ in range(K)]}
     if isinstance(groups, np.ndarray):
-        of_rows = {"period": np.repeat(groups, K)}
+        rows = {"period": np.repeat(groups, K)}
     return {
-        **of_rows,
+        **rows,
         "topic": np.tile(np.arange(K), len(groups)),
         "name": f.topic_names * len(groups),
         "share": share.ravel(),
@@ -54,9 +54,17 @@ def topics_by(
 def words_by(f: Fitted, values: np.ndarray, corpus: Corpus, solver: Solver, topic: int, *, n_words: int) -> Columns:
     """The words of one topic that a group uses more than the others, strongest first."""
     groups, of_doc = _numbered(values)
-    view = f.view
-    shares = f.document_shares(corpus, solver).shares
-    counts = _words_of_groups(corpus, shares, view.topic_word, topic, of_doc, len(groups))
+    view, shares = f.view, f.document_shares(corpus, solver).shares
+    counts = np.zeros((len(groups), corpus.n_words))  # x_dw theta_dk phi_kw / sum_j theta_dj phi_jw, by group
+    for d in np.flatnonzero(of_doc >= 0):
+        used, theta = (a[shares.indptr[d] : shares.indptr[d + 1]] for a in (shares.indices, shares.data))
+        at = np.flatnonzero(used == topic)
+        if not len(at):
+            continue
+        entries = slice(corpus.indptr[d], corpus.indptr[d + 1])
+        words = corpus.index[entries]
+        joint = theta[:, None] * view.topic_word[np.ix_(used, words)]
+        counts[of_doc[d], words] += corpus.value[entries] * joint[at[0]] / np.maximum(joint.sum(axis=0), 1e-300)
     # z-scores of the log odds of each group against all others.
     prior = PRIOR_TOKENS * view.topic_word[topic] + 1e-9
     own, rest = counts + prior, counts.sum(axis=0) - counts + prior
@@ -109,42 +117,21 @@ def groups_of(values: Sequence[object]) -> np.ndarray:
 
 def _numbered(values: np.ndarray) -> tuple[np.ndarray | list[object], np.ndarray]:
     """The different values, sorted, and the number of each document's; -1 where it has none."""
-    is_date = values.dtype.kind == "M"
-    missing = np.isnat(values) if is_date else np.array([value is None for value in values], dtype=bool)
-    if missing.all():
+    is_date, of_doc = values.dtype.kind == "M", np.full(len(values), -1, dtype=np.int64)
+    has = ~np.isnat(values) if is_date else np.array([value is not None for value in values], dtype=bool)
+    if not has.any():
         raise ValueError("no document has a value in this column")
-    groups: np.ndarray | list[object]
     if is_date:
-        groups, number = np.unique(values[~missing], return_inverse=True)
-        groups = groups.astype("datetime64[us]")
-    else:
-        kept = values[~missing].tolist()
-        try:
-            groups = sorted(set(kept))
-        except TypeError:  # values of several types
-            groups = sorted(set(kept), key=lambda value: (type(value).__name__, str(value)))
-        place = {value: g for g, value in enumerate(groups)}
-        number = np.array([place[value] for value in kept], dtype=np.int64)
-    of_doc = np.full(len(values), -1, dtype=np.int64)
-    of_doc[~missing] = number
+        dates, of_doc[has] = np.unique(values[has], return_inverse=True)
+        return dates.astype("datetime64[us]"), of_doc
+    kept = values[has].tolist()
+    try:
+        groups: list[object] = sorted(set(kept))
+    except TypeError:  # values of several types
+        groups = sorted(set(kept), key=lambda value: (type(value).__name__, str(value)))
+    place = {value: g for g, value in enumerate(groups)}
+    of_doc[has] = [place[value] for value in kept]
     return groups, of_doc
-
-
-def _words_of_groups(
-    corpus: Corpus, shares: sp.csr_array, phi: np.ndarray, topic: int, of_doc: np.ndarray, n_groups: int
-) -> np.ndarray:
-    """[G, V] expected tokens of each word that belong to the topic: x_dw theta_dk phi_kw / sum_j theta_dj phi_jw."""
-    counts = np.zeros((n_groups, corpus.n_words))
-    for d in np.flatnonzero(of_doc >= 0):
-        used, theta = (a[shares.indptr[d] : shares.indptr[d + 1]] for a in (shares.indices, shares.data))
-        at = np.flatnonzero(used == topic)
-        if not len(at):
-            continue
-        entries = slice(corpus.indptr[d], corpus.indptr[d + 1])
-        words = corpus.index[entries]
-        joint = theta[:, None] * phi[np.ix_(used, words)]
-        counts[of_doc[d], words] += corpus.value[entries] * joint[at[0]] / np.maximum(joint.sum(axis=0), 1e-300)
-    return counts
 
 
 def effects(f: FittedTopics, level: float) -> Columns:
@@ -266,12 +253,9 @@ def changed_words(f: FittedTopics, topics: Sequence[int], n_words: int) -> Colum
     versions, column = versions_of(f)
     sizes, T = versions.sizes()[:, topics], len(versions)
     weight = (sizes + 1.0) / (sizes + 1.0).sum(axis=0)  # [T, topics]
-    V = versions.n_words
-    mean, negative_entropy = np.zeros((len(topics), V)), np.zeros((len(topics), V))
-    least, most = np.full((len(topics), V), np.inf), np.zeros((len(topics), V))
-    lowest, highest = np.zeros((len(topics), V), np.int64), np.zeros((len(topics), V), np.int64)
-    when = np.zeros((len(topics), V))
-    tokens = np.zeros((len(topics), V))
+    shape = len(topics), versions.n_words
+    mean, negative_entropy, when, tokens, most = (np.zeros(shape) for _ in range(5))
+    least, lowest, highest = np.full(shape, np.inf), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     for t in range(T):
         phi, w = versions.mean(t)[topics], weight[t][:, None]
         mean += w * phi
@@ -279,7 +263,7 @@ def changed_words(f: FittedTopics, topics: Sequence[int], n_words: int) -> Colum
         when += w * phi * t
         lowest[phi < least], highest[phi > most] = t, t
         least, most = np.minimum(least, phi), np.maximum(most, phi)
-        counts = np.zeros((f.n_topics, V))
+        counts = np.zeros((f.n_topics, versions.n_words))
         n = versions.counts[t]
         counts[n.topic, words_of(n)] = n.value
         tokens = np.maximum(tokens, counts[topics])

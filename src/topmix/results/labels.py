@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 STRENGTH = 10.0  # of a logistic regression, scikit-learn's C; of numbers with variance one, over their noise
 MOST_STEPS = 1000
 MOST_CLASSES = 1 << 16
+SEVERAL = (list, tuple, set, frozenset)  # labels of one document
 
 
 def _classes(file: CheckedReader, name: str) -> tuple[str | int, ...]:
@@ -131,14 +132,11 @@ class Labels(Stored):
         weight = 0.5 * labelled.sum() / candidates.nnz if weight is None else weight
         mean = weight * np.asarray(candidates.sum(axis=0)).ravel() / labelled.sum()
         mean = np.maximum(mean, 1e-3 * mean.sum() / len(mean))
-        kinds: dict[bytes, int] = {}
+        kinds: dict[bytes, int] = {}  # of sets of labels
         row = np.empty(Y.shape[0], np.int32)
-        firsts: list[int] = []
         for d in range(Y.shape[0]):
-            key = Y.indices[Y.indptr[d] : Y.indptr[d + 1]].tobytes()
-            row[d] = kinds.setdefault(key, len(kinds))
-            if row[d] == len(firsts):
-                firsts.append(d)
+            row[d] = kinds.setdefault(Y.indices[Y.indptr[d] : Y.indptr[d + 1]].tobytes(), len(kinds))
+        _, firsts = np.unique(row, return_index=True)
         x = weight * candidates[firsts].toarray()
         x[~labelled[firsts]] = mean
         return mean, DesignRows(x, row)
@@ -190,7 +188,7 @@ class _LabelsOfDocuments(NamedTuple):
     @classmethod
     def of(cls, y: Any, n_docs: int | None, known: Sequence[str | int] | None = None) -> _LabelsOfDocuments:
         """From a sparse matrix, an array, or a list of lists of labels."""
-        if isinstance(y, list | tuple) and any(isinstance(value, list | tuple | set | frozenset) for value in y):
+        if isinstance(y, list | tuple) and any(isinstance(value, SEVERAL) for value in y):
             rows = [list(value) for value in y if value is not None]
             is_matrix = len({len(row) for row in rows}) == 1 and len(rows) == len(y) and len(rows[0]) > 1
             y = np.array(rows) if is_matrix and all(x in (0, 1) for row in rows for x in row) else y
@@ -204,7 +202,7 @@ class _LabelsOfDocuments(NamedTuple):
             found = cls._of_matrix(sp.csr_array(y), known)
         else:
             values = [_plain(value) for value in y]
-            if any(isinstance(value, list | tuple | set | frozenset | np.ndarray) for value in values):
+            if any(isinstance(value, (*SEVERAL, np.ndarray)) for value in values):
                 several = [sorted({_plain(label) for label in ([] if value is None else value)}) for value in values]
                 found = cls(several, False, None)
             elif any(isinstance(value, float) and not is_missing(value) for value in values):

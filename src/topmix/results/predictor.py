@@ -48,26 +48,18 @@ class WordWeights:
         V, K = words.shape
         self.words, self.norm = words, words.norm()
         kept = np.argsort(-words.total.by_word(), kind="stable")[: KEPT_BYTES // (4 * K)]
-        self.place = np.full(V, -1, np.int32)
+        self.place = np.full(V, -1, np.int32)  # -1: the last row, which is never made
         self.place[kept] = np.arange(len(kept))
-        self.rows, self.is_made = np.empty((len(kept), K), np.float32), np.zeros(len(kept) + 1, bool)
+        self.rows, self.is_made = np.empty((len(kept) + 1, K), np.float32), np.zeros(len(kept) + 1, bool)
 
     def of(self, cols: np.ndarray) -> np.ndarray:  # [words, K] float32
         place = self.place[cols]
-        is_made = self.is_made[place]  # the last entry, at -1, is never true
-        if is_made.all():
-            return self.rows[place]
-        words, missing = self.words, np.flatnonzero(~is_made)
-        made, _ = words.weights(cols[missing], self.norm)
-        if len(missing) == len(cols):
-            table = made
-        else:
-            table = self.rows[place]  # some of these are any row
-            table[missing] = made
-        to_keep = place[missing]
-        if (is_frequent := to_keep >= 0).any():
-            self.rows[to_keep[is_frequent]] = made[is_frequent]
-            self.is_made[to_keep[is_frequent]] = True
+        table, missing = self.rows[place], np.flatnonzero(~self.is_made[place])
+        if len(missing):
+            table[missing], _ = self.words.weights(cols[missing], self.norm)
+            missing = missing[place[missing] >= 0]
+            self.rows[place[missing]] = table[missing]
+            self.is_made[place[missing]] = True
         return table
 
 

@@ -252,7 +252,7 @@ def _fitted(source: _Topics, n_fits: int, seed: int, verbose: int) -> list[Membe
 
     plan = [PlannedFit(f"fit {f}", K, seed + f, halves(n, f, seed)) for f in range(n_fits)]
     try:
-        with SweepProgress([K], n_fits, verbose, name="consensus") as progress:
+        with SweepProgress(plan, verbose, "consensus") as progress:
             for member in runs(source.estimator, source.data, plan, kept, progress, side_by_side=True):
                 members.append(member)
     except KeyboardInterrupt:

@@ -20,7 +20,7 @@ import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -63,14 +63,8 @@ def can_edit_words(model: object) -> bool:
     return isinstance(model, VariationalTopics) and model._fitted is not None
 
 
-def _topic(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise ValueError(f"a topic, document or seed must be a whole number, 0 or more, got {str(value)[:40]!r}")
-    return int(value)
-
-
 def _topics(value: object) -> list[int]:
-    topics = {_topic(k) for k in value} if isinstance(value, Iterable) else set()
+    topics = {whole_number(k, "a topic", least=0) for k in value} if isinstance(value, Iterable) else set()
     if len(topics) < 2:
         raise ValueError("topics must be a list of two or more different topics")
     return sorted(topics)
@@ -84,14 +78,14 @@ def _words(value: object) -> list[str]:
 
 
 CHECKS: dict[str, Callable[..., object]] = {  # of the arguments that are remembered
-    "topic": _topic,
+    "topic": partial(whole_number, parameter="topic", least=0),
     "topics": _topics,
-    "document": _topic,
+    "document": partial(whole_number, parameter="document", least=0),
     "words": _words,
     "name": checked_name,
-    "strength": lambda value: positive_number(value, "strength"),
-    "passes": lambda value: whole_number(value, "passes"),
-    "seed": _topic,
+    "strength": partial(positive_number, parameter="strength"),
+    "passes": partial(whole_number, parameter="passes"),
+    "seed": partial(whole_number, parameter="seed", least=0),
 }
 
 
@@ -346,8 +340,8 @@ class Effect(NamedTuple):
     """Nats per token, as they were and as they would be. None where no document has words to look at."""
 
     objective_before: float | None
-    objective_after: float | None
     completion_before: float | None
+    objective_after: float | None
     completion_after: float | None
 
 
@@ -359,7 +353,7 @@ def effect_of(before: Model, after: Model, corpus: Corpus, held_out: Corpus | No
     of the corpus.
     """
     scorer = EditScorer(corpus, held_out)
-    return scorer.effect(scorer.scores(before), scorer.scores(after))
+    return Effect(*scorer.scores(before), *scorer.scores(after))
 
 
 class EditScorer:
@@ -367,10 +361,6 @@ class EditScorer:
 
     def __init__(self, corpus: Corpus, held_out: Corpus | None = None):
         self.corpus, self._unseen = corpus, corpus if held_out is None else held_out
-
-    @staticmethod
-    def effect(before: Scores, after: Scores) -> Effect:
-        return Effect(before[0], after[0], before[1], after[1])
 
     @cached_property
     def _sample(self) -> Corpus:

@@ -246,11 +246,7 @@ class ConsensusResult(Printed):
         lines.add_column("words (those that come and go in brackets)")
         columns, r = self._columns(), self.reproducibility
         for k in np.lexsort((-r.similarity, ~r.is_real)).tolist():
-            steady = set(columns["always"][k])
-            words = [
-                word if word in steady else f"({word})"
-                for word in ([*columns["always"][k], *columns["sometimes"][k]] if steady else columns["sometimes"][k])
-            ][:PRINTED_WORDS]
+            words = [*columns["always"][k], *(f"({word})" for word in columns["sometimes"][k])][:PRINTED_WORDS]
             lines.add_row(
                 str(k), f"{r.found[k]:.0%}", f"{r.low[k]:.0%}–{r.high[k]:.0%}", f"{r.reliability[k]:.2f}",
                 " ".join(words), style=None if r.is_real[k] else "dim",

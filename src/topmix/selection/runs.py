@@ -159,16 +159,13 @@ def runs(
 class SweepProgress:
     """Shows nothing if `verbose` is 0."""
 
-    def __init__(
-        self, sizes: list[int], n_seeds: int, verbose: int, console: Console | None = None, name: str = "sweep"
-    ):
-        self.name = name
-        self.console = console or Console(stderr=True, quiet=not verbose)
+    def __init__(self, plan: Sequence[PlannedFit], verbose: int, name: str = "sweep", console: Console | None = None):
+        self.name, self.console = name, console or Console(stderr=True, quiet=not verbose)
         self.notebook = NotebookBar("fits") if verbose and self.console.is_jupyter else None
         self.is_live = bool(verbose) and self.console.is_terminal and self.notebook is None
         self.has_lines = bool(verbose) and not self.is_live and self.notebook is None
-        self.n_fits, self.n_done = len(sizes) * n_seeds, 0
-        self.work, self.work_done = float(sum(sizes) * n_seeds), 0.0  # the time of a fit grows with its size
+        self.n_fits, self.n_done, self.work_done = len(plan), 0, 0
+        self.work = sum(run.n_components for run in plan)  # the time of a fit grows with its size
         self.began, self.left = time.perf_counter(), ""
         self.bar = bar(self.console, "fits", "left")
         self.task = self.bar.add_task(name.capitalize(), total=self.n_fits, left="")

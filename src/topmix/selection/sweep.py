@@ -13,7 +13,7 @@ standard error, or by at most `tolerance`: with many documents, differences that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -118,7 +118,7 @@ def sweep(
     of_size: list[tuple[MeasuredFit, Floats]] = []  # with the topics of the present size alone
     plan = [PlannedFit(f"{K} topics, seed {seed}", K, seed) for K in sizes for seed in chosen_seeds]
     try:
-        with SweepProgress(sizes, len(chosen_seeds), verbose) as progress:
+        with SweepProgress(plan, verbose) as progress:
             for found in runs(estimator, train, plan, score, progress):
                 of_size.append(found)
                 if len(of_size) == len(chosen_seeds):
@@ -222,7 +222,9 @@ def recommend(sizes: Sequence[Size], n_tokens: Floats, tolerance: float) -> Reco
         said.append(
             f"The data does not tell sizes between {K} and {last.n_components} apart: they predict as well{stable}."
         )
-    said += [_edges(chosen, best, sizes), *_other_measures(chosen, finite)]
+    said.append(_edges(chosen, best, sizes))
+    if chosen.mean("stability") < UNSTABLE:
+        said.append("Many topics differ from seed to seed: look at more than one fit, or take fewer topics.")
     if chosen.n_seeds == 1:
         said.append("Scores of one seed: how much they vary between seeds is unknown.")
     as_good = None if last is chosen else (K, last.n_components)
@@ -253,16 +255,3 @@ def _edges(chosen: Size, best: Size, sizes: Sequence[Size]) -> str:
     if best is sizes[-1]:
         return "The score still rises at the largest size, but by too little to matter."
     return ""
-
-
-def _other_measures(chosen: Size, sizes: Sequence[Size]) -> Iterator[str]:
-    for measure in ("coherence", "stability"):
-        others = [size for size in sizes if np.isfinite(size.mean(measure))]
-        if chosen not in others:
-            continue
-        top = max(others, key=lambda size: size.mean(measure))
-        elsewhere = f"{top.n_components} topics have {top.mean(measure):.3f}"
-        where = f" ({'the highest of all sizes' if top is chosen else elsewhere})" if len(others) > 1 else ""
-        yield f"{measure.capitalize()} is {chosen.mean(measure):.3f}{where}."
-    if chosen.mean("stability") < UNSTABLE:
-        yield "Many topics differ from seed to seed: look at more than one fit, or take fewer topics."

@@ -40,10 +40,6 @@ class ModelView:
         if isinstance(model, VariationalTopics):
             self.frozen, self.banned = model.frozen_, model.banned_
 
-    def name_of(self) -> list[str | None]:
-        """The name that somebody gave to each topic, or None."""
-        return [self.names.get(k) for k in range(self.topics.n_topics)]
-
     def settings(self) -> list[list[str]]:
         """Parameters of the model and settings of its tokenizer: [name, value as text]."""
         rows = [(name, value) for name, value in self.model.get_params(deep=False).items() if name != "callbacks"]
@@ -70,10 +66,6 @@ class ModelView:
             texts = X
         return self.model.counts(X), texts
 
-    def proportions(self, X: Corpus) -> NDArray[np.float64]:
-        """[documents, K] rows that sum to one: topic proportions, or the posterior of the clusters of a mixture."""
-        return proportions(self.model, X)
-
     def proportions_by_block(
         self, corpus: Corpus
     ) -> Iterator[tuple[int, Corpus, NDArray[np.float64], NDArray[np.float64]]]:
@@ -82,7 +74,7 @@ class ModelView:
         for begin in range(0, corpus.n_docs, BLOCK):
             block = corpus[begin : begin + BLOCK]
             if block.vectors is None:
-                yield begin, block, self.proportions(block), example_weight(row_sums(block.indptr, block.value))
+                yield begin, block, proportions(self.model, block), example_weight(row_sums(block.indptr, block.value))
             else:
                 found = self.visited(block)
                 yield begin, block, found.shares.toarray(), found.weight

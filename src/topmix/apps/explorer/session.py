@@ -223,7 +223,7 @@ class Session:
         scores, effect, moved = None, None, None
         if self.library is not None and edit["do"] != "rename":
             scores = self.library.scorer.scores(after)
-            effect = edits.EditScorer.effect(now.scores, scores)._asdict()
+            effect = edits.Effect(*now.scores, *scores)._asdict()
             moved = now.moved_documents(after, self.library)
         self._tried = Previewed(now, edit, after, scores)
         return {"effect": effect, "words": now.changed_words(after, edit), "moved": moved}

@@ -170,8 +170,9 @@ class Snapshot:
         ids = ids[np.argsort(-topics.frequency[ids], kind="stable")[:50]]
         p = topics.topic_word[:, ids]
         has = np.any((p > topics.frequency[ids]) & (p > 2e-4), axis=1)
-        for k, (label, name) in enumerate(zip(self.labels, self.view.name_of())):
-            if str(k) == query or query in (name or "").lower() or any(w.lower().startswith(query) for w in label):
+        for k, label in enumerate(self.labels):
+            name = self.view.names.get(k, "").lower()
+            if str(k) == query or query in name or any(w.lower().startswith(query) for w in label):
                 has[k] = True
         return np.flatnonzero(has).tolist()
 
@@ -210,7 +211,7 @@ class Snapshot:
         if self.library is None or not len(rows):
             return []
         if self.mixes is None:
-            mixes = self.view.proportions(self.library.corpus[rows])
+            mixes = proportions(self.model, self.library.corpus[rows])
         else:
             mixes = np.asarray(self.mixes.by_doc[rows].toarray(), np.float64)
         return [self._card(self.library, d, mix, EXCERPT, EXCERPT_WORDS) for d, mix in zip(rows.tolist(), mixes)]
@@ -224,7 +225,7 @@ class Snapshot:
     def document(self, d: int) -> Json:
         """A whole document, what is written beside it, and the documents most similar to it."""
         library = self._documents(d)
-        exact = self.view.proportions(library.corpus[d : d + 1])[0]
+        exact = proportions(self.model, library.corpus[d : d + 1])[0]
         similar = [] if self.mixes is None else library.nearest(d, 8) or self.mixes.similar(d, 8)
         return {
             **self._card(library, d, exact, LONGEST_TEXT, LONGEST_COUNTS),

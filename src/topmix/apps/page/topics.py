@@ -63,7 +63,7 @@ def overview(
         "ids": ids,
         "became": became,  # of topics that are gone
         "labels": labels(topics) if words is None else words,
-        "names": view.name_of(),
+        "names": [view.names.get(k) for k in range(view.topics.n_topics)],
         "share": [float(f"{s:.5g}") for s in topics.share],
         "quality": [None if why == GOOD else why for why in of_topics or quality(topics)],
         "x": None if positions is None else np.round(positions[:, 0], 4).tolist(),
