@@ -1,11 +1,11 @@
 """Atomic writing: a file appears complete or not at all.
 
-Data goes to a temporary file in the folder of the final file. Its name starts with a dot and ends in `.topmix-tmp`.
-When the temporary file is complete and synced to disk, it is renamed to the final name. A kill can leave a temporary
-file behind. All readers refuse it. Whoever writes the same file later removes it: its writer would hold a lock.
+Data goes to a temporary file in the folder of the final file, which is renamed when it is complete and synced to disk.
+A kill can leave a temporary file behind. Readers refuse it, and the next writer of the same file removes it, unless
+somebody holds its lock.
 
-A link stays, and the file that it leads to is replaced. A device or a pipe cannot be replaced by a file: what is
-complete is copied into it. A file behind a URL is written on this machine, and sent when it is complete.
+A link stays, and the file that it leads to is replaced. A device or a pipe cannot be replaced: what is complete is
+copied into it. A file behind a URL is written on this machine, and sent when it is complete.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OPEN_FILES = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")  # what is ope
 
 def temporary_path(path: Path, part: str = "whole") -> Path:
     """A new temporary name in the folder of `path`, for one part of that file; for a URL in the system's folder for
-    temporary files. It has the first letters of the name, as many as any file system has room for."""
+    temporary files. It has the first letters of the name."""
     folder = tempfile.gettempdir() if is_remote(path) else path.parent
     return Path(folder, f".{path.name[:25]}.{secrets.token_hex(4)}.{part}{TEMPORARY_SUFFIX}")
 
@@ -49,8 +49,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
         return
     final, before = _target(path)
-    if before is not None and not stat.S_ISREG(before.st_mode):
-        yield from _written_through(path)
+    if _is_stream(before):
+        with tempfile.TemporaryFile() as file:
+            yield file
+            file.seek(0)
+            with _named_after(path), open(path, "ab") as out:
+                shutil.copyfileobj(file, out, 1 << 20)
         return
     remove_unfinished(final)
     temporary = temporary_path(final)
@@ -60,14 +64,23 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 lock_file(file)
             yield file
             file.flush()
-            if before is not None:
-                _keep_mode(file.fileno(), before)
+            if before is not None and os.name == "posix":  # the owner and permissions of the file that it replaces
+                with suppress(OSError):
+                    if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+                        os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
             os.fsync(file.fileno())
         os.replace(temporary, final)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(final.parent)
+    if os.name == "posix":  # so that the rename survives a power cut
+        with suppress(PermissionError):  # a folder that may be written and not read
+            folder = os.open(final.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
 
 def remove_unfinished(final: Path) -> None:
@@ -88,7 +101,7 @@ def check_can_write(path: str | os.PathLike[str]) -> None:
         check_can_upload(remote)
         return
     final, before = _target(path)
-    if before is not None and not stat.S_ISREG(before.st_mode):
+    if _is_stream(before):
         if not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         return
@@ -100,8 +113,7 @@ def check_can_write(path: str | os.PathLike[str]) -> None:
 
 def check_plain_file(path: str | os.PathLike[str]) -> None:
     """The same, for those who also read what they wrote: no device and no pipe."""
-    before = None if is_remote(path) else _target(path)[1]
-    if before is not None and not stat.S_ISREG(before.st_mode):
+    if not is_remote(path) and _is_stream(_target(path)[1]):
         raise OSError(errno.EINVAL, "is not a plain file, so it cannot be read again", str(path))
     check_can_write(path)
 
@@ -133,12 +145,9 @@ def _target(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None]:
     return final, found
 
 
-def _written_through(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    with tempfile.TemporaryFile() as file:
-        yield file
-        file.seek(0)
-        with _named_after(path), open(path, "ab") as out:
-            shutil.copyfileobj(file, out, 1 << 20)
+def _is_stream(before: os.stat_result | None) -> bool:
+    """Whether there is a device or a pipe, which no file replaces."""
+    return before is not None and not stat.S_ISREG(before.st_mode)
 
 
 @contextmanager
@@ -152,33 +161,7 @@ def _named_after(path: str | os.PathLike[str]) -> Iterator[None]:
         raise
 
 
-def _keep_mode(handle: int, before: os.stat_result) -> None:
-    """The new file has the owner and the permissions of the one that it replaces, as far as they may be given."""
-    if os.name != "posix":
-        return
-    with suppress(OSError):
-        if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
-            os.fchown(handle, before.st_uid, before.st_gid)
-    os.fchmod(handle, stat.S_IMODE(before.st_mode))
-
-
-def _sync_folder(folder: Path) -> None:
-    """Sync the folder, so that the rename survives a power cut. Windows cannot sync folders, and one that may be
-    written but not read cannot be opened."""
-    if os.name != "posix":
-        return
-    with suppress(PermissionError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 # One process at a time writes to a folder: a lock on a file in it.
-#
-# The system ends a lock with the process that holds it, so that a kill leaves none behind. The file stays, and says who
-# held it last. Windows, some file systems and object storage have no such lock; there nobody is refused.
 
 
 class InUseError(RuntimeError):
@@ -186,7 +169,11 @@ class InUseError(RuntimeError):
 
 
 class WriteLock:
-    """Held as long as somebody has the object. `one_at_a_time` is for the threads of this process, which share it."""
+    """Held as long as somebody has the object. `one_at_a_time` is for the threads of this process, which share it.
+
+    The system ends a lock with the process that holds it. The file stays, and says who held it last. Windows, some file
+    systems and object storage have no such lock; there nobody is refused.
+    """
 
     def __init__(self, path: Path):
         self.process, self.one_at_a_time = os.getpid(), threading.Lock()

@@ -10,8 +10,6 @@ import numpy as np
 from topmix import _core
 from topmix.base.component import LARGEST_WHOLE, as_declared, plain
 
-# The error for bad data.
-
 
 class CorpusError(ValueError):
     """The data is not valid. The message names the file and the line or byte, or the row and column."""
@@ -116,9 +114,7 @@ def _number(value: object) -> float | None:
         return np.inf if number > 0 else -np.inf
 
 
-# Parameters under names that are not ours: the error says what they are called here.
-
-# How scikit-learn, gensim, tomotopy, MALLET and papers call what we have.
+# How scikit-learn, gensim, tomotopy, MALLET and papers call what we have: errors say what it is called here.
 OURS = {
     "n_components": ("num_topics", "n_topics", "k", "K", "T", "n_clusters", "num_clusters"),
     "max_iter": ("passes", "iterations", "num_iterations", "n_iter", "n_iterations", "n_epochs"),

@@ -1,8 +1,8 @@
-"""Components: the settings of one algorithm in one object.
+"""Components: the settings of one algorithm in one object, and parameters in the types that they declare.
 
 A component is a frozen dataclass. It checks itself when it is made, compares by value, prints what differs from its
-defaults, survives scikit-learn's `clone`, and goes to files by its name. The object that a user passes is the object
-that runs; a string is short for the object with its defaults.
+defaults, survives scikit-learn's `clone`, and goes to files by its name. A string is short for the object with its
+defaults.
 """
 
 from __future__ import annotations
@@ -58,16 +58,11 @@ def resolved(given: object, family: Family[C], parameter: str) -> C:
         if given not in family:
             raise ValueError(f"{parameter}={given!r} is not one of {', '.join(map(repr, family))}")
         return family[given]()
-    if isinstance(given, _base(family)):
-        return given
+    ancestors = next(iter(family.values())).__mro__
+    if isinstance(given, ancestors[ancestors.index(Component) - 1]):
+        return cast(C, given)
     names = ", ".join(f"{kind.__name__}(...)" for kind in dict.fromkeys(family.values()))
     raise ValueError(f"{parameter} must be one of {', '.join(map(repr, family))}, or one of {names}; got {given!r}")
-
-
-def _base(family: Family[C]) -> type[C]:
-    """What all classes of a family extend: the class right below Component."""
-    ancestors = next(iter(family.values())).__mro__
-    return ancestors[ancestors.index(Component) - 1]
 
 
 def with_settings(component: C, changes: Mapping[str, object], parameter: str) -> C:
@@ -98,17 +93,12 @@ def from_dict(values: Mapping[str, object], family: Family[C], parameter: str) -
 
 # Parameters in the types that their signature declares.
 #
-# People pass NumPy's numbers, arrays without dimensions, 2.0 where a whole number is meant and 1 where any number is.
-# Everything below the door sees Python's own int, float, bool and str, and so do files.
+# People pass NumPy's numbers, arrays without dimensions, and 2.0 where a whole number is meant. The library and its
+# files see Python's own int, float, bool and str.
 
 LARGEST_WHOLE = 2**63 - 1  # of whole numbers: what 64 bits hold
-NAMES: dict[object, str] = {
-    int: "an integer",
-    float: "a number",
-    bool: "True or False",
-    str: "a string",
-    NoneType: "None",
-}
+NAMES: dict[object, str] = {int: "an integer", float: "a number", bool: "True or False", str: "a string",
+                            NoneType: "None"}  # fmt: skip
 
 
 @cache

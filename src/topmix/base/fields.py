@@ -29,11 +29,8 @@ class ModelFileError(ValueError):
 
 
 class CheckedReader:
-    """The arrays and values of a file, under dotted names such as "words.eta".
-
-    An array is read when it is taken, after its type and shape were compared with what is wanted. `at("words")` is the
-    same file seen from inside "words.": what `Writer.at` wrote there reads itself without knowing where it is.
-    """
+    """The arrays and values of a file, under dotted names such as "words.eta". `at("words")` is the same file seen from
+    inside "words.". An array is read when it is taken, after its type and shape were compared with what is wanted."""
 
     def __init__(
         self,
@@ -111,10 +108,6 @@ class CheckedReader:
     def integer(self, name: str, low: int, high: int) -> int:
         return _integer(self._extra(name), self.prefix + name, low, high)
 
-    def flag(self, name: str) -> bool:
-        value = self._extra(name)
-        return bool(_expect(value, isinstance(value, bool), self.prefix + name, "true or false"))
-
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         value = self._extra(name)
         return str(_expect(value, value in choices, self.prefix + name, f"one of {', '.join(choices)}"))
@@ -170,14 +163,11 @@ def _integer(value: object, name: str, low: int, high: int) -> int:
     return int(_expect(value, fits, name, f"an integer from {low} to {high}"))
 
 
-# One file for arrays and the JSON that describes them: safetensors, with everything else in its metadata.
+# One file for arrays and the JSON that describes them: safetensors, with this metadata.
 #
 #     format "topmix-model" or "topmix-checkpoint", format_version, library_version,
 #     model (JSON: what the arrays are, with the values of `Writer` under "extra"),
 #     crc32 (JSON: array -> checksum), metadata_crc32 (of all the others)
-#
-# A file is data and nothing else. Whatever does not fit raises ModelFileError, and memory is bounded by the file's
-# size.
 
 MODEL, CHECKPOINT = "topmix-model", "topmix-checkpoint"
 FORMAT_VERSION = 1
@@ -191,10 +181,8 @@ def write_file(
     about: Mapping[str, object],
     read_back: Callable[[IO[bytes]], None] | None = None,
 ) -> None:
-    """Arrays, and a table that JSON can hold. Atomic: the file is the old one or this one.
-
-    `read_back` is given the file when it is complete, before it takes its name: an error leaves the old one.
-    """
+    """Arrays, and a table that JSON can hold. `read_back` is given the file when it is complete, before it takes its
+    name: an error leaves the old one."""
     stored = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
     arrays = {name: np.ascontiguousarray(a, a.dtype.newbyteorder("<")) for name, a in arrays.items()}
     arrays = dict(sorted(arrays.items(), key=lambda item: -item[1].itemsize))  # stable; keeps every array aligned
@@ -225,10 +213,8 @@ def write_file(
 
 
 def open_file(file: IO[bytes], path: Path, kind: str, *, mapped: bool = False) -> CheckedReader:
-    """The parts of a file, each read when it is taken.
-
-    With `mapped`, arrays are read-only views of the file. Processes that map the same file share its memory.
-    """
+    """The parts of a file, each read when it is taken. With `mapped`, arrays are read-only views of the file, and
+    processes that map the same file share its memory."""
     entries, metadata, start = read_header(file, path)
     about, checksums = _check_metadata(metadata, kind)
     if checksums.keys() != entries.keys():

@@ -181,19 +181,17 @@ def _entry(path: Path, name: str, e: Json) -> Entry:
 
 def parse_json(text: str, object_hook: Callable[[Json], object] | None = None) -> Any:
     """What JSON of a file says. Raises ValueError or RecursionError; NaN and infinity are no JSON."""
-    return json.loads(bounded(text), object_hook=object_hook, parse_constant=_refuse)
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not JSON")
+
+    return json.loads(bounded(text), object_hook=object_hook, parse_constant=refuse)
 
 
 def bounded(text: str) -> str:
     """JSON that takes little memory and time to read. Raises ValueError where it has too many lists and tables."""
-    if _brackets(text) > MOST_TABLES and _brackets(re.sub(r'"(?:[^"\\]|\\.)*"', "", text)) > MOST_TABLES:
-        raise ValueError(f"it has more than {MOST_TABLES:,} lists and tables")
+    if text.count("[") + text.count("{") > MOST_TABLES:
+        outside = re.sub(r'"(?:[^"\\]|\\.)*"', "", text)
+        if outside.count("[") + outside.count("{") > MOST_TABLES:
+            raise ValueError(f"it has more than {MOST_TABLES:,} lists and tables")
     return text
-
-
-def _brackets(text: str) -> int:
-    return text.count("[") + text.count("{")
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")

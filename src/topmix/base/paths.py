@@ -1,11 +1,10 @@
 """Paths of files on this machine, and of files behind URLs (s3://, gs://, az://, https://), which are paths too.
 
-`path_of` makes either of what a user passes. A RemotePath has the methods of pathlib.Path that this library calls, and
-so whoever was given a path need not know where it leads. fsspec does the work, and its libraries make requests that
-fail again; it is imported when a URL is used.
+A RemotePath has the methods of pathlib.Path that this library calls. fsspec does the work, and its libraries repeat
+requests that fail; it is imported when a URL is used.
 
-Nobody reads a file behind a URL that is half there. `open_whole` copies one version of it into a temporary
-file that has no name, and object storage shows what was sent (`uploaded`) when all of it has arrived.
+Nobody reads half a file behind a URL. `open_whole` copies one version of it into a temporary file without a name, and
+object storage shows what was sent (`uploaded`) when all of it has arrived.
 """
 
 from __future__ import annotations
@@ -70,17 +69,17 @@ class RemotePath(ThisPath):
         with url_errors(str(self)):
             return question(*file_system(str(self)))
 
-    def exists(self, *, follow_symlinks: bool = True) -> bool:
+    def exists(self, **_: object) -> bool:
         """Whether there is such a file or folder, or one that matches where there is a *."""
         return self.ask(lambda files, name: bool(files.glob(name) if "*" in name else files.exists(name)))
 
-    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+    def is_file(self, **_: object) -> bool:
         return self.ask(lambda files, name: bool(files.isfile(name)))
 
-    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+    def is_dir(self, **_: object) -> bool:
         return self.ask(lambda files, name: bool(files.isdir(name)))
 
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+    def stat(self, **_: object) -> os.stat_result:
         """Of the size alone."""
         size = self.ask(lambda files, name: int(files.info(name)["size"]))
         return os.stat_result((0, 0, 0, 0, 0, 0, size, 0, 0, 0))
@@ -98,20 +97,11 @@ class RemotePath(ThisPath):
         with suppress(*[FileNotFoundError] if missing_ok else []):
             self.ask(lambda files, name: files.rm_file(name))
 
-    def remove_all(self) -> None:
-        """This folder and all in it, as far as that can be removed."""
-        with suppress(OSError):
-            self.ask(lambda files, name: files.rm(name, recursive=True))
-
-    def glob(
-        self, pattern: str, *, case_sensitive: bool | None = None, recurse_symlinks: bool = False
-    ) -> Generator[ListedFile, None, None]:
+    def glob(self, pattern: str, **_: object) -> Generator[ListedFile, None, None]:
         """Files of this folder, sorted."""
         yield from self._listed(lambda files, name: files.glob(f"{name.rstrip('/')}/{pattern}"))
 
-    def rglob(
-        self, pattern: str, *, case_sensitive: bool | None = None, recurse_symlinks: bool = False
-    ) -> Generator[ListedFile, None, None]:
+    def rglob(self, pattern: str, **_: object) -> Generator[ListedFile, None, None]:
         """Files below this folder whose names match, sorted. No folders: object storage has none."""
         below = self._listed(lambda files, name: files.find(name.rstrip("/")))
         yield from (path for path in below if path.match(pattern))
@@ -127,7 +117,7 @@ class ListedFile(RemotePath):
 
     __slots__ = ()
 
-    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+    def is_file(self, **_: object) -> bool:
         return True
 
 
@@ -153,7 +143,7 @@ def file_system(url: str) -> tuple[AbstractFileSystem, str]:
 
 
 def open_whole(path: Path) -> IO[bytes]:
-    """A file, to be read. Of one behind a URL it is a copy that has no name, and that is gone when it is closed."""
+    """A file, to be read. Of one behind a URL it is a copy without a name, which is gone when it is closed."""
     return open_version(path)[0]
 
 
@@ -272,12 +262,9 @@ def url_errors(url: str, what: str = "cannot be read", *, of_data: bool = False)
         raise
     except Exception as error:
         said = " ".join(str(error).split())[:300].removeprefix(f"{url}: ") or type(error).__name__
-        unknown = errno.EACCES if isinstance(error, PermissionError) else errno.EIO
-        number = (error.errno if isinstance(error, OSError) else None) or unknown
-        what_failed = f"{what}: {said}"
-        if isinstance(error, FileNotFoundError):
-            number = errno.ENOENT
-            said = what_failed = "there is no such file, folder or bucket"
+        is_missing = isinstance(error, FileNotFoundError)
+        if is_missing:
+            said = "there is no such file, folder or bucket"
         if isinstance(error, ImportError):
             said = f"{said} (pip install 'topmix[cloud]' installs it for s3, gs and az)"
         if of_data:
@@ -286,7 +273,9 @@ def url_errors(url: str, what: str = "cannot be read", *, of_data: bool = False)
             raise ImportError(f"{url}: {said}") from error
         if isinstance(error, OSError) and error.filename == url:  # ours already
             raise
-        raise OSError(number, what_failed, url) from error  # of the class that this number has
+        unknown = errno.EACCES if isinstance(error, PermissionError) else errno.EIO
+        number = errno.ENOENT if is_missing else (error.errno if isinstance(error, OSError) else None) or unknown
+        raise OSError(number, said if is_missing else f"{what}: {said}", url) from error  # of the class of this number
 
 
 def _is_object_storage(path: RemotePath) -> bool:

@@ -1,5 +1,5 @@
-"""Files behind URLs (s3://, gs://, https://): copied once into this machine's cache, then used as local files; or
-read where they are, when only some of their bytes are wanted. paths.py says how a URL is a path."""
+"""Files behind URLs: copied once into this machine's cache, or read where they are, when only some of their bytes are
+wanted. paths.py says how a URL is a path."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ _urls: dict[str, str] = {}  # of local copies
 
 
 def cache_folder() -> Path:
-    """Where files are kept that could be made or fetched again: $TOPMIX_CACHE, $XDG_CACHE_HOME/topmix or the usual
-    cache folder of the platform."""
+    """$TOPMIX_CACHE, $XDG_CACHE_HOME/topmix or the usual cache folder of the platform."""
     if own := os.environ.get("TOPMIX_CACHE"):
         return Path(own)
     if xdg := os.environ.get("XDG_CACHE_HOME"):
@@ -70,8 +69,8 @@ def open_binary(path: str | os.PathLike[str]) -> IO[bytes]:
 class SparseCopy:
     """A copy with holes of a file behind a URL, in the cache: bytes are fetched when somebody needs them, and kept.
 
-    Processes of a machine share it. Beside it is a byte for each block, which says whether the block is there. It is
-    written when the block is on the disk, so a process that is killed leaves a block that is fetched again.
+    Processes of a machine share it. A second file has a byte for each block, which is written when the block is on the
+    disk: what a killed process left is fetched again.
     """
 
     def __init__(self, url: str) -> None:

@@ -1,8 +1,7 @@
 """How many threads the kernels of this process may use.
 
-The number changes how long a kernel takes and not one bit of its result. It is therefore no part of any model or
-statistic: whoever runs kernels asks for it here. For the same reason n_jobs=None is all cores, where scikit-learn takes
-one.
+The number changes how long a kernel takes and not one bit of its result, so it is no part of any model. For the same
+reason n_jobs=None is all cores, where scikit-learn takes one.
 """
 
 from __future__ import annotations
@@ -29,12 +28,9 @@ MOST_THREADS = 1024  # more would only cost memory
 _threads: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
-@cache
+@cache  # joblib reads the limits of a container from files, which takes as long as a small kernel
 def cores() -> int:
-    """Those that this process may use.
-
-    Asked once: joblib reads the limits of a container from files, which takes as long as a small kernel.
-    """
+    """Those that this process may use."""
     return int(joblib.cpu_count())
 
 
@@ -62,10 +58,8 @@ def count_of_threads(n_jobs: object) -> int:
     return min(max(1, int(n_jobs) if n_jobs > 0 else cores() + 1 + int(n_jobs)), MOST_THREADS)
 
 
-# BLAS for kernels: where it is, and one thread of it at a time.
-#
-# Kernels call BLAS from their own threads, on blocks that the data decides, and the library is held to one thread
-# meanwhile: so results do not depend on how many threads there are, nor on how many BLAS would have taken.
+# Kernels call BLAS from their own threads, on blocks that the data decides, and BLAS is held to one thread meanwhile:
+# results do not depend on how many threads there are.
 
 NAMES = {cython_blas: ("sgemm", "dgemm", "ssyrk", "dsyrk"), cython_lapack: ("dpotrf", "dpotri")}
 
@@ -120,6 +114,5 @@ _one_thread = _OneThread()
 
 
 def one_thread() -> _OneThread:
-    """Inside, BLAS runs on the thread that calls it. May be nested, and entered by several threads at once: the last
-    to leave gives the library its threads back."""
+    """Inside, BLAS runs on the thread that calls it. Several threads may enter, and the last to leave ends it."""
     return _one_thread
