@@ -108,6 +108,10 @@ class CheckedReader:
     def integer(self, name: str, low: int, high: int) -> int:
         return _integer(self._extra(name), self.prefix + name, low, high)
 
+    def flag(self, name: str) -> bool:
+        value = self._extra(name)
+        return bool(_expect(value, isinstance(value, bool), self.prefix + name, "true or false"))
+
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         value = self._extra(name)
         return str(_expect(value, value in choices, self.prefix + name, f"one of {', '.join(choices)}"))

@@ -48,15 +48,15 @@ def has_column(source: object, column: str) -> bool:
 
 
 def values_of(source: object, column: str, n_docs: int | None) -> Values:
-    """One value per document, an array where all are numbers and came as one: a million documents are then not taken
-    one by one. None may be missing."""
+    """One value per document, an array where numbers came as one. None may be missing."""
     given: Any = source
     if isinstance(source, Mapping) and column not in source:
         raise ValueError(f"metadata has no column {column!r}; the columns are {', '.join(map(repr, source))}")
     if isinstance(source, Mapping) or (type(source).__name__ == "DataFrame" and column in given):
         given = given[column]
     values: Values
-    if _is_numbers(given):
+    kind = getattr(given, "dtype", None)  # of an array, or of a column of pandas
+    if isinstance(kind, np.dtype) and kind.kind in "iuf" and np.ndim(given) == 1:
         values = np.asarray(given, np.float64 if given.dtype.kind == "f" else None)
         missing = np.flatnonzero(np.isnan(values)).tolist()
     else:
@@ -73,12 +73,6 @@ def values_of(source: object, column: str, n_docs: int | None) -> Values:
         with suppress(TypeError, ValueError):
             return [float(value) for value in values]
     return values
-
-
-def _is_numbers(values: Values) -> bool:
-    """Whether it is an array, or a column of pandas, with a dtype of numbers that NumPy has."""
-    kind = getattr(values, "dtype", None)
-    return isinstance(kind, np.dtype) and kind.kind in "iuf" and np.ndim(values) == 1
 
 
 def _named_column(X: object, column: str) -> list[object]:
@@ -121,8 +115,8 @@ def is_missing(value: object) -> bool:
 
 
 def day_of(value: object) -> np.datetime64:
-    """The day of a date; NaT where it is missing. Years are from 1 to 9999. A string is what ISO 8601 writes as 2024,
-    2024-05, 2024-05-31 or 20240531, before any time of day; so is a number."""
+    """The day of a date; NaT where it is missing. A string or a number is what ISO 8601 writes as 2024, 2024-05,
+    2024-05-31 or 20240531, before any time of day."""
     if is_missing(value) or str(value) == "NaT":
         return np.datetime64("NaT", "D")
     try:

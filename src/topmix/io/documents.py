@@ -1,5 +1,4 @@
-"""Whatever a user passes as documents becomes a Corpus: texts, tables, files, single cells, matrices of counts. X is
-opened once: as texts in blocks, which are counted, or as counts."""
+"""Whatever a user passes as documents becomes a Corpus: texts, tables, files, single cells, matrices of counts."""
 
 from __future__ import annotations
 
@@ -71,7 +70,7 @@ def read(
     if metadata is not None and not priors:
         raise ValueError("metadata= has the columns of Covariates: set doc_topic_prior=Covariates(...)")
     if known is not None:
-        corpus, reading = _in_known_words(X, known, None, owner, engine), known
+        corpus, reading = _read_more(X, known, None, owner, engine), known
     else:
         corpus, reading = _read_first(X, how, owner, engine)
     for prior in priors:
@@ -80,7 +79,7 @@ def read(
 
 
 def _read_first(X: object, how: How, owner: str, engine: Engine | None) -> tuple[Corpus, Reading]:
-    data, vectorizer = _Door(how, owner, engine).read(X)
+    data, vectorizer = _Door(how, engine).read(X)
     if not isinstance(data, Corpus):
         corpus, reading = read_matrix(data, owner, None, how.feature_names)
     else:
@@ -114,12 +113,12 @@ def read_known(
     metadata: object = None,
 ) -> Corpus:
     """More documents, in the words of those that were read first; and in the same way, unless `how` says another."""
-    (corpus,) = _with_columns([_in_known_words(X, known, how, owner, engine)], known, X, metadata)
+    (corpus,) = _with_columns([_read_more(X, known, how, owner, engine)], known, X, metadata)
     return corpus
 
 
-def _in_known_words(X: object, known: Reading, how: How | None, owner: str, engine: Engine | None) -> Corpus:
-    return _checked(_Door(how or known.more(), owner, engine, known).read(X).data, known, owner)
+def _read_more(X: object, known: Reading, how: How | None, owner: str, engine: Engine | None) -> Corpus:
+    return _checked(_Door(how or known.more(), engine, known).read(X).data, known, owner)
 
 
 def read_parts(
@@ -132,7 +131,7 @@ def read_parts(
     metadata: object = None,
 ) -> Iterator[Corpus]:
     """What `read_known` gives, in parts: texts are counted some at a time, and counts are one part."""
-    parts = _Door(how or known.more(), owner, engine, known).parts(X)
+    parts = _Door(how or known.more(), engine, known).parts(X)
     return _with_columns((_checked(part, known, owner) for part in parts), known, X, metadata)
 
 
@@ -168,7 +167,7 @@ def read_growing(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine |
     so new words are columns at the end; a DataFrame has them there too, as everywhere in scikit-learn.
     """
     if not isinstance(X, Corpus):
-        X = _with_new_words(X, known, owner, engine)
+        X = _with_new_words(X, known, engine)
     words, n_known = known.words, known.n_features
     if isinstance(X, Corpus) and X.vocabulary is not None and words is not None:
         if len(X.vocabulary) == len(words) and all(a == b for a, b in zip(X.vocabulary, words)):
@@ -231,7 +230,6 @@ class _Door:
     """X becomes a Corpus, unless it is a matrix. Texts are counted in the words of `known`, if there are some."""
 
     how: How
-    owner: str
     engine: Engine | None = None
     known: Reading | None = None
 
@@ -245,11 +243,16 @@ class _Door:
         if isinstance(opened, _Read):
             yield opened.data
             return
-        n = 0
-        for n, blocks in enumerate(_until_full(opened), 1):  # noqa: B007
-            yield self._count(blocks).data
-        if not n:
-            yield self._count(iter(())).data
+        run: list[Any] = []
+        n_chars = n_parts = 0
+        for block in opened:
+            run.append(block)
+            n_chars += sum(map(len, block[1]))
+            if n_chars >= PART_CHARS:
+                yield self._count(iter(run)).data
+                run, n_chars, n_parts = [], 0, n_parts + 1
+        if run or not n_parts:
+            yield self._count(iter(run)).data
 
     @property
     def _most_entries(self) -> int | None:
@@ -301,28 +304,25 @@ class _Door:
             return _Read(X)  # small: scikit-learn checks it
         return _Read(counts_of(table, self._most_entries))
 
-    def _vectorizer(self) -> Any:
-        given = self.how.vectorizer
-        if self.known is not None:
-            return self.known.counter() if given is None else given
-        if given is None:
-            return Vectorizer(**DEFAULTS)
-        if not isinstance(given, TextVectorizer):
-            raise ValueError(f"vectorizer= must be a topmix.data.Vectorizer, or one of scikit-learn, got {given!r}")
-        return clone(given)
-
     def _count(self, blocks: Blocks) -> _Read:
         """Counts of words: of those that are known, or of those that the vectorizer chooses."""
-        given, vectorizer = self.how.vectorizer, self._vectorizer()
+        given, known = self.how.vectorizer, self.known
+        vectorizer: Any = given
+        if known is not None and given is None:
+            vectorizer = known.counter()
+        elif known is None:
+            if not isinstance(given, TextVectorizer | None):
+                raise ValueError(f"vectorizer= must be a topmix.data.Vectorizer, or one of scikit-learn, got {given!r}")
+            vectorizer = Vectorizer(**DEFAULTS) if given is None else clone(given)
         if isinstance(vectorizer, Vectorizer):
-            if self.known is None:
+            if known is None:
                 return _Read(vectorizer._fit_blocks(blocks, self.how.out, self._most_entries), vectorizer)
             words = vectorizer._known_vocabulary()
             return _Read(vectorizer._count(blocks, None, words, self._most_entries), given)
         texts = [text for _, texts in blocks for text in texts]
-        matrix = vectorizer.fit_transform(texts) if self.known is None else vectorizer.transform(texts)
+        matrix = vectorizer.fit_transform(texts) if known is None else vectorizer.transform(texts)
         rows = Corpus.from_scipy(matrix, vocabulary=[str(name) for name in vectorizer.get_feature_names_out()])
-        if self.known is not None:
+        if known is not None:
             return _Read(rows, given)
         arrays = rows.indptr, rows.index, rows.value, rows.n_words, rows.vocabulary
         return _Read(Corpus.trusted(*arrays, meta={"tokenizer": _settings(vectorizer)}), vectorizer)
@@ -334,14 +334,14 @@ def _checked(data: object, known: Reading, owner: str) -> Corpus:
     return read_matrix(data, owner, known, None)[0]
 
 
-def _with_new_words(X: object, known: Reading, owner: str, engine: Engine | None) -> Any:
+def _with_new_words(X: object, known: Reading, engine: Engine | None) -> Any:
     """Texts, tables and files as counts; of texts, words that are not known are counted too, if there are enough of
     them in X for the vectorizer."""
     how = known.more()
     vectorizer = known.counter() if how.vectorizer is None and known.words is not None else how.vectorizer
     if not isinstance(vectorizer, Vectorizer):  # a vectorizer of scikit-learn has the words of its fit
-        return _Door(how, owner, engine, known).read(X).data
-    corpus, made = _Door(replace(how, vectorizer=for_every_word(vectorizer)), owner, engine).read(X)
+        return _Door(how, engine, known).read(X).data
+    corpus, made = _Door(replace(how, vectorizer=for_every_word(vectorizer)), engine).read(X)
     if made is None:  # not texts
         return corpus
     assert known.words is not None
@@ -350,20 +350,6 @@ def _with_new_words(X: object, known: Reading, owner: str, engine: Engine | None
     df, names = np.bincount(corpus.index, minlength=corpus.n_words), set(map(str, known.words))
     is_known = np.array([word in names for word in corpus.vocabulary], dtype=bool)
     return corpus.keep_words(is_known | ((df >= low) & (df <= high)))
-
-
-def _until_full(blocks: Blocks) -> Iterator[Blocks]:
-    """Blocks of texts in runs, as many as one shard has room for."""
-    run: list[Any] = []
-    chars = 0
-    for block in blocks:
-        run.append(block)
-        chars += sum(map(len, block[1]))
-        if chars >= PART_CHARS:
-            yield iter(run)
-            run, chars = [], 0
-    if run:
-        yield iter(run)
 
 
 def _settings(vectorizer: TextVectorizer) -> Keywords:

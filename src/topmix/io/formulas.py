@@ -1,8 +1,8 @@
 """Formulas: columns beside documents become a design matrix.
 
-Formulas are data: they can be saved with a model and read from a file that nobody trusts, so nothing in them is ever
-evaluated as Python. The grammar is small, so that `Covariates("section + year")` works on a plain install. Splines and
-polynomials are formulaic's.
+Formulas are saved with models and read from files that nobody trusts, so nothing in them is evaluated as Python. The
+grammar is small, so that `Covariates("section + year")` needs no other package. Splines and polynomials are
+formulaic's.
 """
 
 from __future__ import annotations
@@ -143,8 +143,7 @@ class Factor:
             raise ValueError("means are numbers, and scales positive")
         if (len(levels) > 0) == (len(mean) > 0) or not isinstance(state, dict | None):
             raise ValueError("a factor has levels or means")
-        if state is not None:
-            _restored(state)
+        _restored(state or {})
         return cls(text, tuple(levels), tuple(mean), tuple(scale), state)
 
     @property
@@ -211,15 +210,18 @@ class Design:
         return all(has_column(source, factor_of(text).column) for text in self.factors)
 
     def units(self) -> Array:
-        """[P, P] B: coefficients B lambda are in the user's units, per unit of a number and from its zero, where the
-        formula has the terms that an interaction needs for that; else from its mean."""
+        """[P, P] B: coefficients B lambda are per unit of a number and from its zero, where the formula has the terms
+        that an interaction needs for that; else from its mean."""
         columns = self._columns()
         place = {frozenset(name for _, name in column): i for i, column in enumerate(columns)}
         B = np.zeros((len(columns), len(columns)))
         for j, column in enumerate(columns):
-            about = [(name, *self._centre(*name)) for _, name in column]
+            about = []  # each part of the product, with its mean and scale
+            for _, (text, i) in column:
+                factor = self.factors[text]
+                about.append(((text, i), *((0.0, 1.0) if factor.levels else (factor.mean[i], factor.scale[i]))))
             scale = math.prod(s for _, _, s in about)
-            moved = [factor for factor in about if factor[1] != 0.0]
+            moved = [part for part in about if part[1] != 0.0]
             ways = [gone for n in range(len(moved) + 1) for gone in combinations(moved, n)]
             left = [frozenset(name for name, _, _ in about) - {name for name, _, _ in gone} for gone in ways]
             if not all(rest in place for rest in left):
@@ -228,10 +230,6 @@ class Design:
             for gone, rest in zip(ways, left):  # prod (x - m) / s, multiplied out
                 B[place[rest], j] += math.prod(-m for _, m, _ in gone) / scale
         return B
-
-    def _centre(self, text: str, i: int) -> tuple[float, float]:
-        factor = self.factors[text]
-        return (0.0, 1.0) if factor.levels else (factor.mean[i], factor.scale[i])
 
     def about(self) -> dict[str, object]:
         """As JSON, for a file."""

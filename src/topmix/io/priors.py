@@ -137,7 +137,7 @@ class OverTime(VersionPrior):
     def versions(self, source: object, n_docs: int) -> tuple[VersionColumn, NDArray[np.int32]]:
         days = np.unique(_periods(source, self.column, self.freq, n_docs))
         found = VersionColumn(self.column, tuple(map(str, days)), self.freq)
-        return found.checked(), found.of(source, n_docs)
+        return found, found.of(source, n_docs)
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,7 +162,7 @@ class ByGroup(VersionPrior):
     def versions(self, source: object, n_docs: int) -> tuple[VersionColumn, NDArray[np.int32]]:
         names = {level_of(value) for value in coded(values_of(source, self.column, n_docs))[0]}
         found = VersionColumn(self.column, tuple(sorted(names)))
-        return found.checked(), found.of(source, n_docs)
+        return found, found.of(source, n_docs)
 
 
 @dataclass(frozen=True)
@@ -173,13 +173,12 @@ class VersionColumn:
     names: tuple[str, ...]  # in order: groups, or the first days of periods
     freq: str | None = None  # None: groups
 
-    def checked(self) -> Self:
+    def __post_init__(self) -> None:
         if len(self.names) > MOST_VERSIONS:
             raise ValueError(
                 f"column {self.column!r} makes {len(self.names)} versions of topics, and at most {MOST_VERSIONS} are "
                 "possible: is it a name, or should periods be longer?"
             )
-        return self
 
     @property
     def place(self) -> Array:
@@ -191,8 +190,8 @@ class VersionColumn:
         return (days.astype(f"datetime64[{unit}]").astype(np.int64) / n).astype(np.float64)
 
     def of(self, source: object, n_docs: int | None = None) -> NDArray[np.int32]:
-        """[documents] the version of each: a period that the fit had none of is the nearest one; -1 is a group that it
-        had none of."""
+        """[documents] the version of each: for a period that the fit had none of the nearest one, and -1 for such a
+        group."""
         if self.freq is None:
             place = {name: t for t, name in enumerate(self.names)}
             distinct, code = coded(values_of(source, self.column, n_docs))
@@ -205,7 +204,6 @@ class VersionColumn:
         return np.where(days - known[after - 1] <= known[after] - days, after - 1, after).astype(np.int32)
 
     def is_in(self, source: object) -> bool:
-        """Whether the column is there."""
         return has_column(source, self.column)
 
     def number(self, name: object) -> int:
@@ -226,13 +224,13 @@ class VersionColumn:
         column, names, freq = about.get("column"), about.get("names"), about.get("freq")
         if not isinstance(column, str) or not isinstance(names, list) or not (freq is None or freq in FREQUENCIES):
             raise ModelFileError("the versions of the model make no sense")
-        if not names or len(names) > MOST_VERSIONS or not all(isinstance(name, str) for name in names):
-            raise ModelFileError("the versions of the model have no names, or too many")
-        made = cls(column, tuple(names), freq)
+        if not names or not all(isinstance(name, str) for name in names):
+            raise ModelFileError("the versions of the model have no names")
         try:
+            made = cls(column, tuple(names), freq)
             is_ascending = freq is None or bool((np.diff(made.place) > 0).all())
-        except ValueError as error:
-            raise ModelFileError(f"the periods of the model are no dates: {error}") from error
+        except ValueError as error:  # too many, or no dates
+            raise ModelFileError(f"the versions of the model make no sense: {error}") from error
         if len(set(names)) < len(names) or not is_ascending:
             raise ModelFileError("the versions of the model are not in order")
         return made

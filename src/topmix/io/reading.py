@@ -109,18 +109,14 @@ class Reading:
 
     def about(self) -> dict[str, object]:
         """As JSON, for a file."""
-        covariates = {} if self.design is None else {"covariates": self.design.about()}
-        versions = {} if self.versions is None else {"versions": self.versions.about()}
-        return (
-            covariates
-            | versions
-            | {
-                "n_features": self.n_features,
-                "feature_names": None if self.words is None else [str(word) for word in self.words],
-                "tokenizer": None if self.tokenizer is None else dict(self.tokenizer),
-                "input": {"text": self.text, "layer": self.layer, "named": self.named, "frame": self.frame},
-            }
-        )
+        return {
+            "covariates": None if self.design is None else self.design.about(),
+            "versions": None if self.versions is None else self.versions.about(),
+            "n_features": self.n_features,
+            "feature_names": None if self.words is None else [str(word) for word in self.words],
+            "tokenizer": None if self.tokenizer is None else dict(self.tokenizer),
+            "input": {"text": self.text, "layer": self.layer, "named": self.named, "frame": self.frame},
+        }
 
     @classmethod
     def read(cls, file: CheckedReader) -> Self:
@@ -131,9 +127,7 @@ class Reading:
         columns = text if isinstance(text, list) else [] if text is None else [text]
         if not all(isinstance(name, str) for name in columns) or not isinstance(layer, str | None):
             raise ModelFileError("'input' does not name columns of texts and a layer")
-        if not isinstance(named, bool):
-            raise ModelFileError(f"'input' says {str(named)[:60]!r} for whether columns are named")
-        if frame is not None and frame not in FRAMES:
+        if not isinstance(named, bool) or frame not in (None, *FRAMES):
             raise ModelFileError(f"'input' names an unknown kind of table, {str(frame)[:60]!r}")
         settings, covariates, versions = (
             file.table(name, missing=None) for name in ("tokenizer", "covariates", "versions")

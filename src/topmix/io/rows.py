@@ -1,5 +1,5 @@
-"""Arrays, frames, sparse matrices and files of numbers, checked by scikit-learn's own functions, in whose words people
-know errors; and what stands beside rows of numbers in the same table or in a file: groups and texts."""
+"""Arrays, frames, sparse matrices and files of numbers, checked by scikit-learn's own functions; and the groups and
+texts beside rows of numbers, in the same table or in a file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from topmix.io.reading import FRAMES, Keywords, Reading
 MOST_COPIED = 1 << 28  # bytes of the counts of a matrix
 COUNTS: Keywords = {"accept_sparse": "csr", "dtype": np.float32}
 ROWS: Keywords = {"dtype": [np.float64, np.float32], "ensure_all_finite": False}
-TABLES = (".csv", ".tsv", ".parquet")
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
 CSV: Keywords = {"ndmin": 2, "encoding": "utf-8-sig", "quotechar": '"', "comments": None}
 GROUP = "group"  # the column of a file of groups that has several
 
@@ -129,7 +129,11 @@ class NumberTable:
         if known is not None and set(known) <= set(names):
             chosen = list(known)
         is_parquet = path.suffix.lower() == ".parquet"
-        is_named = is_parquet or not all(map(_is_number, names))
+        is_named = is_parquet
+        try:
+            list(map(float, names))
+        except ValueError:
+            is_named = True
         places = [names.index(name) for name in chosen] if is_named else None
         try:
             if is_parquet:
@@ -140,7 +144,13 @@ class NumberTable:
                     ]
                 numbers = np.concatenate(batches)
             else:
-                numbers = np.loadtxt(path, delimiter=_delimiter(path), skiprows=int(is_named), usecols=places, **CSV)
+                numbers = np.loadtxt(
+                    path,
+                    delimiter=DELIMITERS.get(path.suffix.lower(), ","),
+                    skiprows=int(is_named),
+                    usecols=places,
+                    **CSV,
+                )
             return Rows(numbers, chosen if is_named else None, check=False)
         except ValueError as error:
             raise CorpusError(f"{self.path}: not a table of numbers: {error}") from error
@@ -152,24 +162,12 @@ def _first_names(path: Path) -> list[str]:
         with open_parquet(path) as file:
             return list(file.schema_arrow.names)
     with open(path, encoding="utf-8-sig", newline="") as lines:
-        return next(csv.reader(lines, delimiter=_delimiter(path)), [])
-
-
-def _delimiter(path: Path) -> str:
-    return "\t" if path.suffix.lower() == ".tsv" else ","
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+        return next(csv.reader(lines, delimiter=DELIMITERS.get(path.suffix.lower(), ",")), [])
 
 
 def number_table(X: object) -> NumberTable | None:
     """The table of numbers at a path; None for other files and for data in memory."""
-    if isinstance(X, str | os.PathLike) and path_of(X).suffix.lower() in TABLES:
+    if isinstance(X, str | os.PathLike) and path_of(X).suffix.lower() in (*DELIMITERS, ".parquet"):
         return NumberTable(path_of(X))
     return X if isinstance(X, NumberTable) else None
 
@@ -273,7 +271,7 @@ def checked_names(names: Iterable[object], n_words: int) -> list[str]:
 
 @contextmanager
 def _places_of_missing(X: Any) -> Iterator[None]:
-    """Errors about NaN and infinity that say where they are. scikit-learn's recommend its classifiers instead."""
+    """Errors about NaN and infinity that say where they are."""
     try:
         yield
     except ValueError as error:
@@ -301,8 +299,8 @@ def _stand_in(owner: str, known: Reading | None) -> Any:
 
 
 def _own(X: Any, given: Any) -> Any:
-    """A matrix that shares no memory with the user's: somebody who changes theirs during a fit changes nothing here.
-    Other kinds of matrices were copied when they were converted. A large one is not: it would need its memory twice."""
+    """A matrix that shares no memory with the user's, who may change theirs during a fit. Other kinds were copied when
+    they were converted. A large one is not copied: it would need its memory twice."""
     if not sp.issparse(X) or X.data.nbytes > MOST_COPIED or not (sp.issparse(given) and given.format == X.format):
         return X
     pairs = (X.data, given.data), (X.indices, given.indices), (X.indptr, given.indptr)

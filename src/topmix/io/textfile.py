@@ -79,7 +79,7 @@ class TextFile:
             return self._file.read()
 
     def whole_lines(self) -> bytes:
-        """All of it, for parsers of other libraries. Only the last line may have been cut short."""
+        """All of it, for parsers of other libraries."""
         text = self.read()
         if text and not text.endswith(b"\n"):
             raise self.error(CUT_SHORT, text.count(b"\n") + 1)
@@ -151,12 +151,9 @@ def plain_name(path: Path) -> str:
 def csv_writer(file: TextIO, delimiter: str = ",") -> Writer:
     """A csv.writer whose lines end with a newline. Cells with a carriage return are quoted, too, so that they read back
     as they were: the module does that only where lines end with one."""
-    return csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")
 
+    class Lines:
+        def write(self, line: str) -> int:
+            return file.write(line.removesuffix("\r\n") + "\n")
 
-class _Lines:
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-
-    def write(self, line: str) -> int:
-        return self._file.write(line.removesuffix("\r\n") + "\n")
+    return csv.writer(Lines(), delimiter=delimiter, lineterminator="\r\n")
