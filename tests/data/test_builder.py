@@ -155,9 +155,6 @@ def test_a_corpus_can_be_rewritten_while_it_is_mapped(small, tmp_path):
 def test_a_dropped_builder_cleans_up(small, tmp_path):
     builder = CorpusBuilder(tmp_path / "a.topmix")
     append_all(builder, small, 2)
-    names = [f.name for f in tmp_path.iterdir()]
-    assert names
-    assert all(n.startswith(".a.topmix.") and n.endswith(".topmix-tmp") for n in names)
     del builder
     gc.collect()
     assert list(tmp_path.iterdir()) == []
@@ -210,7 +207,7 @@ def test_a_killed_process_leaves_only_temporary_files(tmp_path, during):
     done = subprocess.run([sys.executable, "-c", code, path, during], check=False)
     assert done.returncode == -signal.SIGKILL
     left = list(tmp_path.iterdir())
-    assert left
+    assert len(left) == (during == "write")  # blocks are in a file without a name
     assert path not in left
     for file in left:
         with pytest.raises(CorpusError, match="unfinished temporary file"):

@@ -203,7 +203,7 @@ DISK_FULL = """
 import os, resource, signal, sys
 import numpy as np
 from topmix.data import from_texts, read_corpus
-from topmix.corpus.corpus import CorpusBuilder
+from topmix.data import CorpusBuilder
 
 out = "out.topmix"
 

@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from topmix.corpus.store import write_store
-from topmix.data import Corpus, CorpusBuilder, CorpusError, read_corpus
+from topmix.base.atomic import temporary_path
+from topmix.corpus.store import Part, write_store
+from topmix.data import Corpus, CorpusError, read_corpus
 
 EMPTY = [Corpus([0], [], [], 0), Corpus([0], [], [], 3), Corpus([0, 0], [], [], 0, [], ["ü"])]
 
@@ -127,19 +128,18 @@ def test_a_newer_version_says_so(small, tmp_path, monkeypatch):
 
 def test_verify_finds_rows_that_are_not_a_corpus(tmp_path):
     """Good checksums over bad rows: somebody else's writer."""
-    bad = np.array([0, 1]), np.array([5], np.int32), np.array([1], np.float32)
-    write_store(tmp_path / "a.topmix", lambda: iter([(bad, None)]), 3, vocabulary=None, meta={})
+    bad = Part.of((np.array([0, 1]), np.array([5], np.int32), np.array([1], np.float32)), None)
+    write_store(tmp_path / "a.topmix", lambda: iter([bad]), 3, is_named=False, vocabulary=None, meta={})
     with pytest.raises(CorpusError, match=r"a\.topmix: row 0, column 5: the column is outside"):
         Corpus.open(tmp_path / "a.topmix").verify()
 
 
 def test_a_temporary_file_is_never_opened(small, tmp_path):
-    with CorpusBuilder(tmp_path / "a.topmix") as builder:
-        builder.append(small.indptr, small.index, small.value)
-        for left in list(tmp_path.iterdir()):
-            for read in (Corpus.open, read_corpus):
-                with pytest.raises(CorpusError, match="unfinished temporary file"):
-                    read(left)
+    left = temporary_path(tmp_path / "a.topmix")
+    small.save(left)
+    for read in (Corpus.open, read_corpus):
+        with pytest.raises(CorpusError, match="unfinished temporary file"):
+            read(left)
 
 
 def test_meta_must_fit_in_json(tmp_path):

@@ -151,3 +151,11 @@ def test_a_pattern_of_words_warns_where_there_are_no_spaces(tmp_path):
     pieces = json.loads(data)["documents"][0]["pieces"]
     assert "".join(piece[0] for piece in pieces) in texts  # no character twice
     assert any(piece[1] >= 0 for piece in pieces)
+
+
+@pytest.mark.parametrize("pattern", ["(?:" * 5000 + "a" + ")" * 5000, r"\w{99999999999999999999}", "["])
+def test_patterns_that_cannot_be_compiled(pattern):
+    with pytest.raises((re.error, OverflowError, RecursionError)):
+        re.compile(pattern)
+    with pytest.raises(ValueError, match="is not a regular expression"):
+        Vectorizer(token_pattern=pattern).fit_transform(["a b"])

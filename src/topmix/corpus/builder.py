@@ -1,9 +1,7 @@
 """Collect rows block by block, in memory or in a file that is larger than memory.
 
-Blocks are joined to parts of some megabytes. Parts stay in memory, or go to one temporary file in the folder of the
-final file. `finish` reads them part by part, renumbers the columns if asked, and makes the corpus.
-
-Rows that become too many for memory move to a file of their own, which is removed with the last corpus of it.
+Blocks are joined to parts of some megabytes. Parts stay in memory, or go to a temporary file without a name in the
+folder of the final file. `finish` reads them part by part, renumbers the columns if asked, and makes the corpus.
 """
 
 from __future__ import annotations
@@ -14,18 +12,20 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import IO, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topmix.base.atomic import check_plain_file, temporary_path
+from topmix.base.atomic import check_plain_file
 from topmix.base.checks import CorpusError
-from topmix.base.paths import path_of
-from topmix.corpus.counts import MAX_WORDS, CountRows, RowsInMemory, as_rows, check_lengths, check_n_words, tidy
-from topmix.corpus.store import Block, CorpusParts, open_store, write_store
+from topmix.base.paths import is_remote, path_of
+from topmix.corpus.corpus import Corpus, Row
+from topmix.corpus.counts import MAX_WORDS, CountRows, as_rows, check_lengths, check_n_words, tidy
+from topmix.corpus.store import Part, open_store, write_store
 from topmix.corpus.vocabulary import Strings, starts_of
 
 # Entries of a part in a file, 16 MB. In memory a part is above the largest block that malloc of glibc keeps for itself
@@ -33,64 +33,21 @@ from topmix.corpus.vocabulary import Strings, starts_of
 FILE_ENTRIES, MEMORY_ENTRIES = 1 << 21, 1 << 24
 BLOCK_ROWS = 1 << 12  # documents that are Python objects at a time
 
-Row = Mapping[int, float] | Iterable[tuple[int, float]]
 
-C = TypeVar("C")  # a corpus
+class CorpusBuilder:
+    """Collects blocks of rows; `finish` turns them into a corpus.
 
-
-class Part(NamedTuple):
-    """Some rows, in lengths instead of offsets, so that parts are joined by joining their arrays."""
-
-    lengths: NDArray[np.int64]  # [rows]
-    words: NDArray[np.int32]  # [nnz] their ids
-    counts: NDArray[np.float32]  # [nnz]
-    name_lengths: NDArray[np.int64]  # [rows], or empty without names
-    names: NDArray[np.uint8]  # UTF-8
-
-    @classmethod
-    def of(cls, rows: CountRows, names: Strings | None) -> Part:
-        indptr, index, value = rows
-        text, offsets = Strings.pack(()).arrays() if names is None else names.arrays()
-        return cls(np.diff(indptr), index, value, np.diff(offsets), text)
-
-    def rows(self) -> CountRows:
-        return starts_of(self.lengths), self.words, self.counts
-
-
-class PartFile:
-    """Parts in a temporary file, which is removed when it is closed."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self._begins = path, list[int]()
-        self._file = open(path, "x+b", buffering=1 << 20)  # noqa: SIM115
-
-    def append(self, part: Part) -> None:
-        self._begins.append(self._file.seek(0, os.SEEK_END))
-        for array in part:
-            np.save(self._file, array)
-
-    def __iter__(self) -> Iterator[Part]:
-        for begin in self._begins:
-            self._file.seek(begin)
-            yield Part(*(np.load(self._file) for _ in Part._fields))
-
-    def close(self) -> None:
-        with suppress(OSError):  # a full disk: what was not written yet is not wanted any more
-            self._file.close()
-        self.path.unlink(missing_ok=True)
-
-
-class RowBuilder(Generic[C]):
-    """What `CorpusBuilder` is (corpus.py), before there is a corpus."""
-
-    def made(self, parts: CorpusParts) -> C:
-        raise NotImplementedError
+    With a path, memory stays bounded: the appended rows are kept in a temporary file, and the finished corpus is mapped
+    from the final file. Without a path, more than `most_entries` go to a folder of the system for temporary files
+    (TMPDIR), which is removed with the last corpus of it.
+    """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, most_entries: int | None = None) -> None:
         self._most_entries = most_entries
         self._blocks: list[Part] = []  # that are not in a part yet
         self._parts: list[Part] = []
-        self._file: PartFile | None = None
+        self._file: IO[bytes] | None = None
+        self._begins: list[int] = []  # of the parts in the file
         self._path: Path | None = None
         self._folder: Path | None = None
         self._n_docs = self._n_entries = self._n_entries_in_blocks = 0
@@ -152,7 +109,7 @@ class RowBuilder(Generic[C]):
         *,
         remap: np.ndarray | None = None,
         meta: Mapping[str, object] | None = None,
-    ) -> C:
+    ) -> Corpus:
         """The corpus of all appended rows.
 
         `remap[old id]` is the new id of a word, or -1 to drop the word. Without a vocabulary and without `n_words`, the
@@ -173,28 +130,28 @@ class RowBuilder(Generic[C]):
         columns = None if remap is None else np.ascontiguousarray(remap, np.int64)
         words = None if vocabulary is None else Strings.pack(vocabulary, "word")
         self._end_part()
+        parts = partial(self._renumbered, columns, n_words)
         if self._path is None:
-            part = _joined(list(self._renumbered(columns, n_words)))
-            parts = CorpusParts(RowsInMemory(part.rows()), n_words, words, self._names(part), meta)
+            part = _joined(list(parts()))
+            names = Strings(part.names, starts_of(part.name_lengths)) if self._is_named else None
+            corpus = Corpus.trusted(*part.rows(), n_words, words, names, meta=meta)
         else:
-
-            def blocks() -> Iterator[Block]:
-                return ((part.rows(), self._names(part)) for part in self._renumbered(columns, n_words))
-
-            write_store(self._path, blocks, n_words, vocabulary=words, meta=meta or {})
-            parts = open_store(self._path, verify=False)
+            write_store(self._path, parts, n_words, is_named=self._is_named, vocabulary=words, meta=meta or {})
+            rows, vocabulary, names, meta = open_store(self._path, verify=False)
+            corpus = Corpus.of_rows(rows, n_words, vocabulary, names, meta)
             if self._folder is not None:
-                parts.rows.when_gone(shutil.rmtree, self._folder, True)
+                weakref.finalize(rows.file, shutil.rmtree, self._folder, True)
                 self._folder = None
         self.close()
-        return self.made(parts)
+        return corpus
 
     def close(self) -> None:
         """Drop the appended rows and remove the temporary files."""
         self._finished = True
         self._blocks, self._parts = [], []
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # a full disk: what was not written yet is not wanted any more
+                self._file.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -211,24 +168,38 @@ class RowBuilder(Generic[C]):
     def _use_file(self, path: Path) -> None:
         """From now on, parts go to a file."""
         self._path = path
-        self._file = PartFile(temporary_path(path, "rows"))
+        folder = None if is_remote(path) else path.parent
+        self._file = tempfile.TemporaryFile(dir=folder, buffering=1 << 20)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         while self._parts:
-            self._file.append(self._parts.pop(0))
+            self._store(self._parts.pop(0))
 
     def _end_part(self) -> None:
         if self._blocks:
-            (self._parts if self._file is None else self._file).append(_joined(self._blocks))
+            self._store(_joined(self._blocks))
             self._n_entries_in_blocks = 0
 
-    def _names(self, part: Part) -> Strings | None:
-        return Strings(part.names, starts_of(part.name_lengths)) if self._is_named else None
+    def _store(self, part: Part) -> None:
+        if self._file is None:
+            self._parts.append(part)
+            return
+        self._begins.append(self._file.seek(0, os.SEEK_END))
+        for array in part:
+            np.save(self._file, array)
+
+    def _stored(self) -> Iterator[Part]:
+        """All parts. Those in memory are given up one by one."""
+        while self._parts:
+            yield self._parts.pop(0)
+        for begin in self._begins:
+            assert self._file is not None
+            self._file.seek(begin)
+            yield Part(*(np.load(self._file) for _ in Part._fields))
 
     def _renumbered(self, columns: NDArray[np.int64] | None, n_words: int) -> Iterator[Part]:
-        """All parts with new column numbers. Those in memory are given up one by one."""
+        """All parts with new column numbers."""
         first_row = 0
-        in_memory = (self._parts.pop(0) for _ in range(len(self._parts)))
-        for part in in_memory if self._file is None else self._file:
+        for part in self._stored():
             if columns is not None:
                 indptr, words, counts = tidy(*part.rows(), n_words, remap=columns, first_row=first_row)
                 part = part._replace(lengths=np.diff(indptr), words=words, counts=counts)

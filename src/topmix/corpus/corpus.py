@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,6 @@ from topmix import _core
 from topmix.base.checks import CorpusError
 from topmix.base.paths import is_remote, path_of
 from topmix.base.threads import threads
-from topmix.corpus.builder import RowBuilder
 from topmix.corpus.counts import (
     MAX_WORDS,
     RowsInMemory,
@@ -34,8 +33,12 @@ from topmix.corpus.counts import (
 )
 from topmix.corpus.design import DesignRows
 from topmix.corpus.rows import Rows
-from topmix.corpus.store import Block, CorpusParts, open_store, row_blocks, verify_store, write_store
+from topmix.corpus.store import Part, open_store, write_store
 from topmix.corpus.vocabulary import Strings, columns_of_all
+
+PART_ENTRIES = 1 << 21  # of rows in memory at a time
+
+Row = Mapping[int, float] | Iterable[tuple[int, float]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -88,7 +91,7 @@ class Corpus:
         if n_zeros:
             rows = tidy(*rows, n_words)
         check_lengths(len(rows[0]) - 1, n_words, vocabulary, names)
-        self._fill(CorpusParts(RowsInMemory(rows, n_tokens), n_words, vocabulary, names, meta))
+        self.__dict__.update(vars(Corpus.of_rows(RowsInMemory(rows, n_tokens), n_words, vocabulary, names, meta)))
 
     @classmethod
     def trusted(
@@ -105,28 +108,33 @@ class Corpus:
         unverified: Path | None = None,
     ) -> Corpus:
         """A corpus from arrays that were checked before. The arrays are not read."""
-        rows = RowsInMemory((indptr, index, value), n_tokens, unverified)
-        return cls.of_parts(CorpusParts(rows, n_words, vocabulary, names, meta))
+        return cls.of_rows(RowsInMemory((indptr, index, value), n_tokens, unverified), n_words, vocabulary, names, meta)
 
     @classmethod
-    def of_parts(cls, parts: CorpusParts, url: str | None = None) -> Corpus:
-        """A corpus of rows that were checked before, or of rows of a file, which are checked before their first use."""
-        return object.__new__(cls)._fill(parts, url)
-
-    def _fill(self, parts: CorpusParts, url: str | None = None) -> Self:
-        self.__dict__.update(
-            n_words=parts.n_words,
-            vocabulary=_as_strings(parts.vocabulary),
-            names=_as_strings(parts.names),
-            meta=dict(parts.meta or {}),
-            path=parts.rows.path,
+    def of_rows(
+        cls,
+        rows: RowsInMemory | StoredRows,
+        n_words: int,
+        vocabulary: Sequence[str] | None = None,
+        names: Sequence[str] | None = None,
+        meta: Mapping[str, object] | None = None,
+        url: str | None = None,
+    ) -> Corpus:
+        """A corpus of rows that were checked before, or of rows of a file, which check themselves."""
+        corpus = object.__new__(cls)
+        corpus.__dict__.update(
+            n_words=n_words,
+            vocabulary=_as_strings(vocabulary),
+            names=_as_strings(names),
+            meta=dict(meta or {}),
+            path=rows.path,
             url=url,
             design=None,
             version=None,
             vectors=None,
-            _rows=parts.rows,
+            _rows=rows,
         )
-        return self
+        return corpus
 
     def with_columns(
         self, *, design: DesignRows | None = None, version: NDArray[np.int32] | None = None, vectors: Rows | None = None
@@ -185,7 +193,7 @@ class Corpus:
     @classmethod
     def from_rows(
         cls,
-        rows: Iterable[Mapping[int, float] | Iterable[tuple[int, float]]],
+        rows: Iterable[Row],
         vocabulary: Sequence[str] | None = None,
         names: Sequence[str] | None = None,
         *,
@@ -194,6 +202,8 @@ class Corpus:
     ) -> Corpus:
         """A corpus from an iterable of documents, each a mapping {word id: count} or pairs (word id, count). With `out`
         the corpus is built in that file, in bounded memory, and mapped from it."""
+        from topmix.corpus.builder import CorpusBuilder
+
         with CorpusBuilder(out) as builder:
             builder.append_documents(rows, names)
             return builder.finish(vocabulary, n_words)
@@ -207,7 +217,9 @@ class Corpus:
         fsspec), documents are fetched when they are used, once, into the cache of this machine; their checksums are
         compared by `verify` alone.
         """
-        return cls.of_parts(open_store(path_of(path), verify=verify), url=str(path) if is_remote(path) else None)
+        rows, vocabulary, names, meta = open_store(path_of(path), verify=verify)
+        url = str(path) if is_remote(path) else None
+        return cls.of_rows(rows, rows.n_words, vocabulary, names, meta, url)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a `.topmix` file, atomically. `Corpus.open` maps it, and any safetensors library can read it.
@@ -215,24 +227,29 @@ class Corpus:
         Rows that come from a file are saved only if that file matches its checksums.
         """
         if (source := self.path or self._rows.source) is not None and source.exists():
-            verify_store(source)
+            open_store(source, verify=True, whole=True)
         vocabulary = None if self.vocabulary is None else Strings.pack(self.vocabulary, "word")
         self._rows.all()  # checks them
-        write_store(path_of(path), self.blocks, self.n_words, vocabulary=vocabulary, meta=self.meta)
+        is_named = self.names is not None
+        write_store(path_of(path), self.parts, self.n_words, is_named=is_named, vocabulary=vocabulary, meta=self.meta)
 
-    def blocks(self) -> Iterator[Block]:
+    def parts(self) -> Iterator[Part]:
         """All rows and their names, some megabytes at a time."""
         indptr, index, value = self._rows.all()
         names = None if self.names is None else Strings.pack(self.names, "name")
-        for begin, end in row_blocks(indptr) if self.n_docs else [(0, 0)]:
+        begin = 0
+        while begin < self.n_docs:
+            end = int(np.searchsorted(indptr, indptr[begin] + PART_ENTRIES, "right")) - 1
+            end = min(max(end, begin + 1), begin + PART_ENTRIES, self.n_docs)
             first, last = indptr[begin], indptr[end]
-            rows = indptr[begin : end + 1] - first, index[first:last], value[first:last]
-            yield rows, None if names is None else names[begin:end]
+            rows = indptr[begin : end + 1], index[first:last], value[first:last]
+            yield Part.of(rows, None if names is None else names[begin:end])
+            begin = end
 
     def verify(self) -> Corpus:
         """Check all checksums and all rows; raise CorpusError at the first error. Returns the corpus."""
         if self.path is not None:
-            verify_store(self.path)
+            open_store(self.path, verify=True, whole=True)
         problem, _ = _core.check_saved_rows(*self._rows.all(), self.n_words, 0, threads())
         for what, strings in (("vocabulary: ", self.vocabulary), ("names: ", self.names)):
             if not problem and isinstance(strings, Strings) and self.path is not None and (said := strings.problem()):
@@ -372,18 +389,6 @@ class Corpus:
         if outside.size:
             raise IndexError(f"document {outside[0]} does not exist: the corpus has {self.n_docs}")
         return rows.astype(np.int64) % max(self.n_docs, 1)
-
-
-class CorpusBuilder(RowBuilder[Corpus]):
-    """Collects blocks of rows; `finish` turns them into a corpus.
-
-    With a path, memory stays bounded: the appended rows are kept in a temporary file, and the finished corpus is mapped
-    from the final file. The temporary file is removed when a `with` block ends or the builder is garbage-collected.
-    Without a path, more than `most_entries` go to a folder of the system for temporary files (TMPDIR).
-    """
-
-    def made(self, parts: CorpusParts) -> Corpus:
-        return Corpus.of_parts(parts)
 
 
 class InWords(NamedTuple):

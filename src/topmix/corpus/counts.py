@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, NoReturn, Protocol, TypeAlias, cast, runtime_checkable
@@ -118,9 +117,6 @@ class Door:
     def check(self, rows: CountRows, numbers: Iterable[int]) -> None:
         """Check rows that were taken out: `numbers` says which they are."""
 
-    def when_gone(self, function: Callable[..., object], *arguments: object) -> None:
-        """Call function(*arguments) when nobody uses the file any more."""
-
 
 @dataclass
 class RowsInMemory(Door):
@@ -210,9 +206,6 @@ class StoredRows(Door):
                 if problem:
                     self._refuse(problem)
             self._refuse(problem)
-
-    def when_gone(self, function: Callable[..., object], *arguments: object) -> None:
-        weakref.finalize(self.file, function, *arguments)
 
     @property
     def path(self) -> Path:

@@ -14,10 +14,9 @@ from __future__ import annotations
 import json
 import math
 import mmap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from topmix import _core
 from topmix._version import __version__
 from topmix.base.atomic import atomic_write
 from topmix.base.checks import CorpusError
+from topmix.base.component import Json
 from topmix.base.layout import (
     DTYPES,
     MAX_HEADER,
@@ -42,8 +42,8 @@ from topmix.base.layout import (
 from topmix.base.paths import is_remote
 from topmix.base.remote_file import SparseCopy
 from topmix.base.threads import threads
-from topmix.corpus.counts import CountRows, RowsInMemory, StoredRows
-from topmix.corpus.vocabulary import Strings
+from topmix.corpus.counts import CountRows, StoredRows
+from topmix.corpus.vocabulary import Strings, starts_of
 
 FORMAT = "topmix-corpus"
 FORMAT_VERSION = 1
@@ -61,40 +61,44 @@ ARRAYS = {
 ROWS = ("indptr", "index", "value")
 LATER = ("index", "value", "names")  # arrays of a file behind a URL that are fetched when they are needed
 BLOCK = 1 << 24  # bytes in memory at a time
-BLOCK_ENTRIES = 1 << 21  # of rows in memory at a time
+
+Stored = tuple[StoredRows, Strings | None, Strings | None, Json]  # rows, vocabulary, names, meta
 
 
-Block = tuple[CountRows, Strings | None]  # rows, and their names
+class Part(NamedTuple):
+    """Some rows, in lengths instead of offsets, so that parts are joined by joining their arrays."""
 
+    lengths: NDArray[np.int64]  # [rows]
+    words: NDArray[np.int32]  # [nnz] their ids
+    counts: NDArray[np.float32]  # [nnz]
+    name_lengths: NDArray[np.int64]  # [rows], or empty without names
+    names: NDArray[np.uint8]  # UTF-8
 
-@dataclass(frozen=True)
-class CorpusParts:
-    """What a corpus consists of, before it is one: rows in memory that were checked, or rows of a file, which check
-    themselves. `Corpus.of_parts` makes a corpus."""
+    @classmethod
+    def of(cls, rows: CountRows, names: Strings | None) -> Part:
+        indptr, index, value = rows
+        text, offsets = Strings.pack(()).arrays() if names is None else names.arrays()
+        return cls(np.diff(indptr), index, value, np.diff(offsets), text)
 
-    rows: RowsInMemory | StoredRows
-    n_words: int
-    vocabulary: Sequence[str] | None = None
-    names: Sequence[str] | None = None
-    meta: Mapping[str, object] | None = None
+    def rows(self) -> CountRows:
+        return starts_of(self.lengths), self.words, self.counts
 
 
 def write_store(
     path: Path,
-    blocks: Callable[[], Iterable[Block]],
+    parts: Callable[[], Iterable[Part]],
     n_words: int,
     *,
+    is_named: bool,
     vocabulary: Strings | None,
     meta: Mapping[str, object],
 ) -> None:
-    """Write a corpus file. `blocks` gives all rows twice, the first time to be counted."""
+    """Write a corpus file. `parts` gives all rows twice, the first time to be counted."""
     n_docs = nnz = name_bytes = 0
-    is_named = False
-    for (indptr, index, _), names in blocks():
-        n_docs += len(indptr) - 1
-        nnz += len(index)
-        is_named |= names is not None
-        name_bytes += 0 if names is None else len(names.arrays()[0])
+    for part in parts():
+        n_docs += len(part.lengths)
+        nnz += len(part.words)
+        name_bytes += len(part.names)
     counts = {"n_docs": n_docs, "n_words": n_words, "nnz": nnz}
     text_bytes = {} if vocabulary is None else {"vocabulary": len(vocabulary.arrays()[0])}
     text_bytes |= {"names": name_bytes} if is_named else {}
@@ -141,15 +145,14 @@ def write_store(
 
         for name in ("indptr", "names_offsets") if is_named else ("indptr",):
             put(name, np.zeros(1))
-        for (indptr, index, value), names in blocks():
-            put("indptr", indptr[1:] + written["index"])
-            put("index", index)
-            put("value", value)
-            n_tokens += float(value.sum(dtype=np.float64))
-            if names is not None:
-                text, offsets = names.arrays()
-                put("names_offsets", offsets[1:] + written["names"])
-                put("names", text)
+        for part in parts():
+            put("indptr", np.cumsum(part.lengths) + written["index"])
+            put("index", part.words)
+            put("value", part.counts)
+            n_tokens += float(part.counts.sum(dtype=np.float64))
+            if is_named:
+                put("names_offsets", np.cumsum(part.name_lengths) + written["names"])
+                put("names", part.names)
         if vocabulary is not None:
             text, offsets = vocabulary.arrays()
             put("vocabulary_offsets", offsets)
@@ -159,19 +162,11 @@ def write_store(
         file.write((start - 8).to_bytes(8, "little") + head[8:] + b" " * (start - len(head)))
 
 
-def row_blocks(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """(first row, last row + 1) of consecutive blocks of about BLOCK_ENTRIES entries, and of at most as many rows."""
-    begin, n_docs = 0, len(indptr) - 1
-    while begin < n_docs:
-        end = int(np.searchsorted(indptr, indptr[begin] + BLOCK_ENTRIES, "right")) - 1
-        end = min(max(end, begin + 1), begin + BLOCK_ENTRIES, n_docs)
-        yield begin, end
-        begin = end
-
-
-def open_store(path: Path, *, verify: bool) -> CorpusParts:
+def open_store(path: Path, *, verify: bool, whole: bool = False) -> Stored:
     """Map a saved corpus. Checks the header against the file, the ends of indptr, and with `verify` the checksums. Of a
-    file behind a URL rows and names are fetched when they are needed, and the checksums of the others are compared."""
+    file behind a URL, rows and names are fetched when they are needed unless `whole`; until then, only the checksums of
+    the others are compared."""
+    later = () if whole else LATER
     copy = SparseCopy(str(path)) if is_remote(path) else None
     with open(path if copy is None else copy.path, "rb") as file:
         if copy is not None:
@@ -183,10 +178,10 @@ def open_store(path: Path, *, verify: bool) -> CorpusParts:
         counts = _check_metadata(path, metadata)
         _check_entries(path, entries, counts)
         if copy is not None:  # an array that is not aligned is copied when the file is mapped
-            now = [e for name, e in entries.items() if name not in LATER or not _is_aligned(e, start)]
+            now = [e for name, e in entries.items() if name not in later or not _is_aligned(e, start)]
             copy.need(np.array([start + e.begin for e in now]), np.array([start + e.end for e in now]))
         if verify:
-            _compare_checksums(file, path, entries, metadata, start, () if copy is None else LATER)
+            _compare_checksums(file, path, entries, metadata, start, () if copy is None else later)
         pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         mapped = MappedFile(path, pages, None if copy is None else copy.need)
         arrays = {name: map_array(mapped.pages, e, start) for name, e in entries.items()}
@@ -205,18 +200,7 @@ def open_store(path: Path, *, verify: bool) -> CorpusParts:
         strings[name] = Strings(text, offsets, mapped)
     n_words, n_tokens, index, value = counts["n_words"], float(metadata["n_tokens"]), arrays["index"], arrays["value"]
     rows = StoredRows(mapped, indptr, index, value, n_words, n_tokens, verify and copy is None)
-    return CorpusParts(rows, n_words, strings.get("vocabulary"), strings.get("names"), json.loads(metadata["meta"]))
-
-
-def verify_store(path: Path) -> None:
-    """Check the checksums of a corpus file, in bounded memory."""
-    copy = SparseCopy(str(path)) if is_remote(path) else None
-    if copy is not None:
-        copy.need(np.zeros(1, np.int64), np.full(1, copy.size))
-    with open(path if copy is None else copy.path, "rb") as file:
-        entries, metadata, start = read_header(file, path)
-        _check_metadata(path, metadata)
-        _compare_checksums(file, path, entries, metadata, start)
+    return rows, strings.get("vocabulary"), strings.get("names"), json.loads(metadata["meta"])
 
 
 def _is_aligned(e: Entry, start: int) -> bool:

@@ -17,14 +17,10 @@ from __future__ import annotations
 
 import html
 import re
-import signal
-import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from types import FrameType
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import NamedTuple
 
 # What is written for machines and not for readers: HTML, LaTeX, addresses, numbers, symbols. `Vectorizer(clean=True)`
 # leaves it out, and so do fits of texts by default.
@@ -101,11 +97,9 @@ def _accented(found: re.Match[str]) -> str:
 
 
 Tokenizer = Callable[[str], Iterable[str]]
-T = TypeVar("T")
 
 DEFAULT_PATTERN = r"(?u)\b\w\w+\b"  # as in scikit-learn: two or more letters, digits or underscores
 AUTO_PATTERN = "auto"  # the same, and pairs of characters in scripts without spaces
-SECONDS_PER_TEXT = 20
 MOST_STEMS = 1 << 20
 _ASCII = [chr(c) for c in range(128)]
 _NATIVE = re.compile(
@@ -161,40 +155,6 @@ def native_rule(pattern: str) -> NativeRule | None:
     return NativeRule(chars, min_length, True) if bounds == 2 and within_words else None
 
 
-@contextmanager
-def time_limit(seconds: float, message: str) -> Iterator[None]:
-    """Raises ValueError(message) when the block takes longer. Regular expressions can be interrupted by signals alone.
-    So there is no limit outside of the main thread, on Windows, or where somebody else uses the alarm of the process.
-    """
-    can_stop = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
-    if not can_stop or signal.getsignal(signal.SIGALRM) != signal.SIG_DFL or signal.getitimer(signal.ITIMER_REAL)[0]:
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> NoReturn:
-        raise ValueError(message)
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def in_time(search: Callable[[str], list[T]], token_pattern: str) -> Callable[[str], list[T]]:
-    """The search, with a limit for one text: some patterns try more ways than there are atoms, and a pattern may come
-    from a model file that somebody else wrote."""
-    message = f"token_pattern={token_pattern!r} takes more than {SECONDS_PER_TEXT} seconds for one text"
-
-    def cut(text: str) -> list[T]:
-        with time_limit(SECONDS_PER_TEXT, message):
-            return search(text)
-
-    return cut
-
-
 class Tokenization:
     """Cuts texts into tokens, by a pattern or by the tokenizer of the user."""
 
@@ -213,7 +173,8 @@ class Tokenization:
         self.accents = _accent_stripper(strip_accents)
         self.cut: Tokenizer
         self.rule = None
-        self.stems = None if stem is None else _Stems(stem, stop_words)
+        # Stems of many words are kept, and not of all, for a service may meet new words for ever.
+        self.stem, self.stopped = stem and lru_cache(MOST_STEMS)(stem), frozenset(stop_words)
         if tokenizer is not None:
             self.cut = tokenizer
             return
@@ -229,7 +190,7 @@ class Tokenization:
             raise ValueError(
                 f"token_pattern={token_pattern!r} has more than one capturing group; write (?:...) instead of (...)"
             )
-        self.cut = in_time(pattern.findall, token_pattern)
+        self.cut = pattern.findall
         self.rule = native_rule(token_pattern) if stem is None else None
 
     def documents(self, texts: Sequence[str | list[str]]) -> Sequence[str | list[str]]:
@@ -248,7 +209,10 @@ class Tokenization:
             text = text.lower()
         if self.accents is not None:
             text = self.accents(text)
-        return list(self.cut(text)) if self.stems is None else self.stems.of(self.cut(text))
+        if self.stem is None:
+            return list(self.cut(text))
+        stems = (self.stem(word) for word in self.cut(text) if word not in self.stopped)
+        return [stem for stem in stems if stem]
 
 
 _find_words = re.compile(DEFAULT_PATTERN).findall
@@ -263,28 +227,6 @@ def are_unspaced(texts: Iterable[object]) -> bool:
     plain = [text for text in texts if isinstance(text, str)]
     found = sum(len(run) for text in plain if not text.isascii() for run in _runs(text))
     return found > 0 and 5 * found >= sum(map(len, plain))
-
-
-class _Stems:
-    """Stems of words. Those of the last words are kept, and not of all, for a service may meet new words for ever."""
-
-    def __init__(self, stem: Callable[[str], str], stop_words: Iterable[str]):
-        self.stem = stem
-        self.stopped: dict[str, str] = dict.fromkeys(stop_words, "")
-        self.known = self.stopped.copy()
-
-    def of(self, words: Iterable[str]) -> list[str]:
-        found = []
-        known = self.known
-        if len(known) > MOST_STEMS:
-            known = self.known = self.stopped.copy()
-        for word in words:
-            stem = known.get(word)
-            if stem is None:
-                stem = known[word] = self.stem(word)
-            if stem:
-                found.append(stem)
-        return found
 
 
 def _accent_stripper(strip_accents: str | None) -> Callable[[str], str] | None:

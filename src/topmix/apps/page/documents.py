@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from topmix.base.checks import CorpusError
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.tokens import AUTO_PATTERN, DEFAULT_PATTERN, PAIRS_PATTERN, in_time
+from topmix.corpus.tokens import AUTO_PATTERN, DEFAULT_PATTERN, PAIRS_PATTERN
 from topmix.io.columns import is_missing, periods_of
 from topmix.selection.views import ModelView
 
@@ -103,7 +103,7 @@ class TopicMarker:
         pattern = str(view.tokenizer.get("token_pattern") or DEFAULT_PATTERN)  # None beside a tokenizer
         compiled = re.compile(PAIRS_PATTERN if pattern == AUTO_PATTERN else pattern)
         self.group = compiled.groups  # a token is what the only group matches, if there is one
-        self.tokens = in_time(lambda text: list(compiled.finditer(text)), pattern)
+        self.tokens = compiled.finditer
 
     def card(
         self, document: Corpus, text: str | None, mix: NDArray[np.float64], top: NDArray[np.intp], most: int
