@@ -193,7 +193,7 @@ def test_all_clusters_at_one_worker_are_a_batch_step(core, kind, L):
 
 
 def _shard(z, model):
-    from topmix.corpus.vectors import VectorShard
+    from topmix.corpus.shard import VectorShard
 
     return VectorShard(model.likelihood.frame.points_back(z), slice(0, len(z))), *model.tables(np.arange(D))
 

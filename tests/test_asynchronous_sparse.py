@@ -9,7 +9,7 @@ from tests.twins import asynchronous_categorical, asynchronous_gaussian
 from tests.twins.asynchronous_mixture import solved
 from topmix import GaussianMixture, MultinomialMixture
 from topmix.corpus.rows import SparseRows
-from topmix.corpus.vectors import VectorShard
+from topmix.corpus.shard import VectorShard
 from topmix.data import Corpus
 from topmix.learn.asynchronous_mixture import SparseGaussianClusters, clusters_of
 from topmix.learners import Asynchronous

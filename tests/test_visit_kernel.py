@@ -9,7 +9,7 @@ from tests.twins import gaussian as twin
 from topmix import GaussianMixture, _core
 from topmix.base import threads as blas
 from topmix.base.threads import use_threads
-from topmix.corpus.vectors import VectorShard
+from topmix.corpus.shard import VectorShard
 from topmix.models import gaussian, von_mises_fisher as code
 from topmix.models.gaussian import Gaussian
 from topmix.models.von_mises_fisher import DirectionTables, VonMisesFisher

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from tests.twins import groups as twin
 from topmix import GaussianAdmixture, VonMisesFisherAdmixture
-from topmix.corpus.vectors import GroupShard
+from topmix.corpus.shard import GroupShard
 from topmix.cuda import clusters, mixture
 from topmix.cuda.mixture import DeviceGroups, GroupBlocks
 from topmix.learners import Memoized, Stochastic

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from topmix.base.remote_file import local_copy
-from topmix.corpus.shard import SavedShard, Shards, at_random, forget_mapped_files
-from topmix.corpus.vectors import MappedArray
+from topmix.corpus.shard import MappedArray, SavedShard, Shards, at_random, forget_mapped_files
 from topmix.data import Corpus, CorpusError, Rows, sample_lda
 
 

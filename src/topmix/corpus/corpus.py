@@ -7,6 +7,7 @@ sorted and distinct, and the counts are positive. Rows may be empty. Rows of a f
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -20,11 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from topmix import _core
 from topmix.base.checks import CorpusError
 from topmix.base.paths import is_remote, path_of
-from topmix.base.threads import threads
 from topmix.corpus.counts import (
     MAX_WORDS,
-    RowsInMemory,
-    StoredRows,
+    CorpusRows,
     as_rows,
     check_lengths,
     check_n_words,
@@ -71,7 +70,7 @@ class Corpus:
     design: DesignRows | None  # what the prior of each document depends on; a saved corpus has none
     version: NDArray[np.int32] | None  # [D] the version of topics that each document has, -1 for none of them
     vectors: Rows | None  # one for each document, where clusters of vectors are described by words; not saved either
-    _rows: RowsInMemory | StoredRows
+    _rows: CorpusRows
 
     def __init__(
         self,
@@ -91,7 +90,7 @@ class Corpus:
         if n_zeros:
             rows = tidy(*rows, n_words)
         check_lengths(len(rows[0]) - 1, n_words, vocabulary, names)
-        self.__dict__.update(vars(Corpus.of_rows(RowsInMemory(rows, n_tokens), n_words, vocabulary, names, meta)))
+        self.__dict__.update(vars(Corpus.of_rows(CorpusRows(rows, n_tokens), n_words, vocabulary, names, meta)))
 
     @classmethod
     def trusted(
@@ -108,12 +107,12 @@ class Corpus:
         unverified: Path | None = None,
     ) -> Corpus:
         """A corpus from arrays that were checked before. The arrays are not read."""
-        return cls.of_rows(RowsInMemory((indptr, index, value), n_tokens, unverified), n_words, vocabulary, names, meta)
+        return cls.of_rows(CorpusRows((indptr, index, value), n_tokens, unverified), n_words, vocabulary, names, meta)
 
     @classmethod
     def of_rows(
         cls,
-        rows: RowsInMemory | StoredRows,
+        rows: CorpusRows,
         n_words: int,
         vocabulary: Sequence[str] | None = None,
         names: Sequence[str] | None = None,
@@ -156,7 +155,7 @@ class Corpus:
         return corpus
 
     def __getstate__(self) -> dict[str, object]:
-        return self.__dict__ | {"_rows": RowsInMemory(self._rows.all(), self._rows.n_tokens, self._rows.source)}
+        return self.__dict__ | {"_rows": CorpusRows(self._rows.all(), self._rows.n_tokens, self._rows.source)}
 
     @property
     def indptr(self) -> NDArray[np.int64]:
@@ -248,14 +247,15 @@ class Corpus:
 
     def verify(self) -> Corpus:
         """Check all checksums and all rows; raise CorpusError at the first error. Returns the corpus."""
-        if self.path is not None:
-            open_store(self.path, verify=True, whole=True)
-        problem, _ = _core.check_saved_rows(*self._rows.all(), self.n_words, 0, threads())
-        for what, strings in (("vocabulary: ", self.vocabulary), ("names: ", self.names)):
-            if not problem and isinstance(strings, Strings) and self.path is not None and (said := strings.problem()):
-                problem = what + said
-        if problem:
-            raise CorpusError(problem if self.path is None else f"{self.path}: {problem}")
+        if self.path is None:  # what is in memory was checked as it came
+            return self
+        open_store(self.path, verify=True, whole=True)
+        self._rows.all()
+        for what, strings in (("vocabulary", self.vocabulary), ("names", self.names)):
+            try:
+                deque(strings or (), 0)
+            except CorpusError as error:
+                raise CorpusError(f"{self.path}: {what}: {error}") from error
         return self
 
     @property

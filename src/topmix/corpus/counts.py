@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, NoReturn, Protocol, TypeAlias, cast, runtime_checkable
+from typing import NoReturn, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -78,12 +77,23 @@ def tidy(
     return out_indptr, out_index, out_value
 
 
-class Door:
-    """Where rows of a corpus are taken out."""
+class CorpusRows:
+    """Rows that were checked."""
+
+    path: Path | None = None  # of the file that they are mapped from
+
+    def __init__(self, rows: CountRows, n_tokens: float | None = None, source: Path | None = None) -> None:
+        self.arrays = rows[0].view(), rows[1].view(), rows[2].view()
+        for array in self.arrays:
+            array.flags.writeable = False
+        self.source = source  # the file that they were taken from, if nobody has compared its checksums
+        self._n_tokens = n_tokens  # None: nobody has asked
 
     @property
-    def arrays(self) -> CountRows:
-        raise NotImplementedError
+    def n_tokens(self) -> float:
+        if self._n_tokens is None:
+            self._n_tokens = float(self.arrays[2].sum(dtype=np.float64))
+        return self._n_tokens
 
     def offsets(self) -> NDArray[np.int64]:
         """indptr, checked."""
@@ -118,84 +128,50 @@ class Door:
         """Check rows that were taken out: `numbers` says which they are."""
 
 
-@dataclass
-class RowsInMemory(Door):
-    """Rows that were checked."""
-
-    rows: CountRows
-    _n_tokens: float | None = None  # None: nobody has asked
-    source: Path | None = None  # the file that they were taken from, if nobody has compared its checksums
-    path: ClassVar[None] = None
-
-    def __post_init__(self) -> None:
-        views = tuple(array.view() for array in self.rows)
-        for array in views:
-            array.flags.writeable = False
-        self.rows = cast(CountRows, views)
-
-    @property
-    def arrays(self) -> CountRows:
-        return self.rows
-
-    @property
-    def n_tokens(self) -> float:
-        if self._n_tokens is None:
-            self._n_tokens = float(self.rows[2].sum(dtype=np.float64))
-        return self._n_tokens
-
-
-@dataclass
-class StoredRows(Door):
+class StoredRows(CorpusRows):
     """The rows of a saved corpus, behind a door: nobody gets rows out of a file that were not checked.
 
     A file may be damaged, or written by somebody else, and a kernel that follows a bad word id reads or writes whatever
     lies there. So rows are checked natively when they are taken out: some of them each time, or all of them once.
     Offsets of rows are checked as a whole before the first row is taken: they are few, and every row needs them.
+    `arrays` are not checked: to count rows and entries.
     """
 
-    file: MappedFile
-    indptr: NDArray[np.int64]
-    index: NDArray[np.int32]
-    value: NDArray[np.float32]
-    n_words: int
-    n_tokens: float
-    verified: bool  # whether the checksums were compared when the file was opened
-    checked: bool = field(default=False, init=False)  # all rows
-    _offsets_checked: bool = field(default=False, init=False)
-
-    @property
-    def arrays(self) -> CountRows:
-        """Unchecked: to count rows and entries, and to take out what is checked then."""
-        return self.indptr, self.index, self.value
+    def __init__(self, file: MappedFile, rows: CountRows, n_words: int, n_tokens: float, *, verified: bool) -> None:
+        """`verified`: whether the checksums were compared when the file was opened."""
+        super().__init__(rows, n_tokens, None if verified else file.path)
+        self.file, self.path, self.n_words = file, file.path, n_words
+        self._all_checked = self._offsets_checked = False
 
     def offsets(self) -> NDArray[np.int64]:
         self.file.check_length()
         if not self._offsets_checked:
-            falls = np.flatnonzero(self.indptr[1:] < self.indptr[:-1])
+            indptr = self.arrays[0]
+            falls = np.flatnonzero(indptr[1:] < indptr[:-1])
             if len(falls):
                 d = int(falls[0])
-                self._refuse(f"row {d}: indptr goes from {self.indptr[d]} to {self.indptr[d + 1]}, but must not fall")
+                self._refuse(f"row {d}: indptr goes from {indptr[d]} to {indptr[d + 1]}, but must not fall")
             self._offsets_checked = True  # the ends were compared with the header
-        return self.indptr
+        return self.arrays[0]
 
     def all(self) -> CountRows:
-        self.file.ready(self.index)
-        self.file.ready(self.value)
-        if not self.checked:
+        for array in self.arrays[1:]:
+            self.file.ready(array)
+        if not self._all_checked:
             problem, n_tokens = _core.check_saved_rows(*self.arrays, self.n_words, 0, threads())
             if problem:
                 self._refuse(problem)
             if not math.isclose(n_tokens, self.n_tokens, rel_tol=SUM_TOLERANCE):
                 self._refuse(f"the header says {self.n_tokens:g} tokens, but the counts sum to {n_tokens:g}")
-            self.checked = self._offsets_checked = True
+            self._all_checked = self._offsets_checked = True
         return self.arrays
 
     def ready(self, begins: ArrayLike, ends: ArrayLike) -> None:
-        self.file.ready(self.index, begins, ends)
-        self.file.ready(self.value, begins, ends)
+        for array in self.arrays[1:]:
+            self.file.ready(array, begins, ends)
 
     def check(self, rows: CountRows, numbers: Iterable[int]) -> None:
-        if self.checked:
+        if self._all_checked:
             return
         problem, _ = _core.check_saved_rows(*rows, self.n_words, 0, threads())
         if problem:
@@ -206,14 +182,6 @@ class StoredRows(Door):
                 if problem:
                     self._refuse(problem)
             self._refuse(problem)
-
-    @property
-    def path(self) -> Path:
-        return self.file.path
-
-    @property
-    def source(self) -> Path | None:
-        return None if self.verified else self.path
 
     def _refuse(self, problem: str) -> NoReturn:
         raise CorpusError(f"{self.path}: {problem}")

@@ -21,6 +21,8 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+
 from topmix.base.checks import CorpusError
 from topmix.base.remote_file import cache_folder
 from topmix.corpus.corpus import Corpus
@@ -47,7 +49,8 @@ SKIP = frozenset({
     "ensurepip", "encodings", "pydoc_data", "externals", "_vendor", "_externals", "array_api_compat", "array_api_extra",
     "highspy", "f2py", "distutils", "estimator_checks", "antigravity", "this",
 })  # fmt: skip
-Document = tuple[str, str]  # (dotted name, docstring)
+
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def demo_corpus(*, refresh: bool = False) -> Corpus:
@@ -64,9 +67,7 @@ def demo_corpus(*, refresh: bool = False) -> Corpus:
     with suppress(OSError, CorpusError):  # it is missing or damaged
         if not refresh:
             saved = Corpus.open(path)
-            rows = saved.indptr.copy(), saved.index.copy(), saved.value.copy()  # in memory, where fits are faster
-            beside = list(saved.vocabulary or ()), list(saved.names or ())
-            return Corpus.trusted(*rows, saved.n_words, *beside, meta=saved.meta, n_tokens=saved.n_tokens)
+            return saved[np.arange(len(saved))]  # in memory, where fits are faster
     stop_words = sorted({*resolve_stop_words("english"), *STOP_WORDS.split()})
     vectorizer = Vectorizer(token_pattern="[a-z]{3,}", stop_words=stop_words, min_df=5, max_df=0.15)
     corpus = vectorizer._fit_blocks(document_blocks(sorted(installed_documentation(MIN_WORDS).items())))
@@ -102,7 +103,8 @@ def installed_documentation(min_words: int) -> dict[str, str]:
     return {name: text for text, name in first.items()}
 
 
-def _docstrings(folder: Path, prefix: tuple[str, ...]) -> Iterator[Document]:
+def _docstrings(folder: Path, prefix: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Dotted names, and their docstrings."""
     for path in sorted(folder.iterdir()):
         # Without packages around them, private modules are the Python versions of compiled ones.
         if path.stem in SKIP or path.name.startswith(("test_", ".", "lib-") if prefix else ("test_", ".", "lib-", "_")):
@@ -119,14 +121,12 @@ def _docstrings(folder: Path, prefix: tuple[str, ...]) -> Iterator[Document]:
             yield from _of_tree(tree, prefix if path.stem == "__init__" else (*prefix, path.stem))
 
 
-def _of_tree(
-    tree: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, name: tuple[str, ...]
-) -> Iterator[Document]:
+def _of_tree(tree: Documented, name: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Without private modules: scipy.stats._continuous_distns.norm_gen is scipy.stats.norm_gen."""
     if (doc := ast.get_docstring(tree, clean=False)) and not name[-1].startswith("_"):
         yield ".".join(part for part in name if not part.startswith("_")), doc
     for node in tree.body if isinstance(tree, ast.Module | ast.ClassDef) else ():
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+        if isinstance(node, Documented) and not node.name.startswith("_"):
             yield from _of_tree(node, (*name, node.name))
 
 

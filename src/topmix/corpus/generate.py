@@ -81,26 +81,21 @@ def sample_lda(
         raise ValueError(f"doc_length={doc_length}: pass a positive length")
     if length_distribution == "fixed" and doc_length != int(doc_length):
         raise ValueError(f'doc_length={doc_length}: pass a whole number with length_distribution="fixed"')
-    is_random = length_distribution == "poisson"
-    lengths = rng.poisson(doc_length, n_docs) if is_random else np.full(n_docs, int(doc_length))
+    if length_distribution == "poisson":
+        lengths = rng.poisson(doc_length, n_docs)
+    else:
+        lengths = np.full(n_docs, int(doc_length))
 
     theta = rng.dirichlet(alpha, size=n_docs)
     theta /= theta.sum(axis=1, keepdims=True)
-    n_dk = rng.multinomial(lengths, theta)  # [D, K]
-    doc, word, topic = _tokens(rng, n_dk, phi)
+    doc, word, topic = _tokens(rng, rng.multinomial(lengths, theta), phi)
 
     cell = doc * n_words + word
-    order = np.argsort(cell, kind="stable")
-    cell = cell[order]
-    first = np.flatnonzero(np.diff(cell, prepend=-1))
-    count = np.diff(first, append=len(cell))
-    indptr = np.searchsorted(cell[first], np.arange(n_docs + 1, dtype=np.int64) * n_words)
-
-    width = len(str(n_words - 1))
-    vocabulary = [f"word{v:0{width}d}" for v in range(n_words)]
-    rows = indptr.astype(np.int64), (cell[first] % n_words).astype(np.int32), count.astype(np.float32)
-    corpus = Corpus(*rows, n_words, vocabulary)
-    return LdaSample(corpus, phi, theta, topic[order].astype(np.int32))
+    cells, count = np.unique(cell, return_counts=True)
+    indptr = np.searchsorted(cells, np.arange(n_docs + 1, dtype=np.int64) * n_words)
+    vocabulary = [f"word{v:0{len(str(n_words - 1))}d}" for v in range(n_words)]
+    corpus = Corpus(indptr, cells % n_words, count, n_words, vocabulary)
+    return LdaSample(corpus, phi, theta, topic[np.argsort(cell, kind="stable")].astype(np.int32))
 
 
 def _tokens(rng: np.random.Generator, n_dk: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

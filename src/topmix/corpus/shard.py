@@ -4,32 +4,52 @@ The model gives a shard tables of shape [words of the shard, K]. So the tables s
 messages to another machine, and a stochastic step changes only words of its shard. The cuts between shards depend on
 the data and the parameters, never on the number of threads.
 
-A shard of a saved corpus goes to other processes as a message: where the file is and which rows, never the rows.
-Whoever receives it maps the file and reads for itself. A file is mapped once per process; one that was written again
-since is mapped again.
+Rows of numbers stay where they are, in memory or on disk, until a kernel reads them.
+
+A shard of a saved corpus or of a mapped array goes to other processes as a message: where the file is and which rows,
+never the rows. Whoever receives it maps the file and reads for itself. A file is mapped once per process; one that was
+written again since is mapped again.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from topmix import _core
 from topmix.base.checks import CorpusError
-from topmix.base.paths import Version, file_version, path_of
+from topmix.base.paths import Version, file_version, is_remote, path_of
+from topmix.base.remote_file import local_copy, url_behind
 from topmix.base.threads import threads
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.design import DesignRows
-from topmix.corpus.rows import GroupedRows, Rows, sums_between
-from topmix.corpus.vectors import MAPPED_FILES, GroupShard, VectorShard, mapped_array
+from topmix.corpus.rows import GroupedRows, Rows, SparseArray, mapped_root, sums_between
 
 ENTRIES_PER_SHARD = 1 << 21  # about a second of work, because Ctrl-C is checked between shards
+MAPPED_FILES = 8  # that a process keeps open, of each kind
+
+
+def _version_here(path: Path, what: str) -> Version:
+    """Of a file that another process has named."""
+    try:
+        version, why = file_version(path), "there is no such file"
+    except OSError as error:
+        version, why = None, error.strerror or str(error)
+    if version is None:
+        raise CorpusError(
+            f"{path}: this machine cannot read the {what}: {why}. Every machine that computes needs the file under the "
+            "same path: put it on storage that all of them see, or pass a URL such as s3://"
+        )
+    return version
 
 
 @dataclass(frozen=True)
@@ -46,17 +66,8 @@ class SavedShard:
 
     def read(self) -> Shard:
         """The rows, as they lie in the file on this machine."""
-        path, why = path_of(self.path), "there is no such file"
-        try:
-            version = file_version(path)
-        except OSError as error:
-            version, why = None, error.strerror or str(error)
-        if version is None:
-            raise CorpusError(
-                f"{path}: this machine cannot read the corpus: {why}. Every machine that computes needs the "
-                "file under the same path: put it on storage that all of them see, or pass a URL such as s3://"
-            )
-        corpus = _mapped_corpus(str(path), version)
+        path = path_of(self.path)
+        corpus = _mapped_corpus(str(path), _version_here(path, "corpus"))
         if (corpus.n_docs, corpus.nnz) != (self.n_docs, self.nnz):
             raise CorpusError(
                 f"{path}: has {corpus.n_docs} documents and {corpus.nnz} entries, expected {self.n_docs} and "
@@ -75,7 +86,7 @@ def _mapped_corpus(path: str, version: Version) -> Corpus:
 def forget_mapped_files() -> None:
     """For those who have used what they mapped."""
     _mapped_corpus.cache_clear()
-    mapped_array.cache_clear()
+    _mapped_array.cache_clear()
 
 
 @dataclass(frozen=True)
@@ -143,6 +154,139 @@ class Shard:
 def row_sums(indptr: np.ndarray, value: np.ndarray) -> np.ndarray:
     """[rows] float64"""
     return sums_between(value, indptr)
+
+
+@dataclass(frozen=True)
+class MappedArray:
+    """A whole array of a mapped file."""
+
+    path: str  # or the URL that it came from
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int  # bytes
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> MappedArray | None:
+        """None where the array is in memory, or not laid out as a file is."""
+        root = mapped_root(array)
+        if root is None or root.filename is None or not array.flags.c_contiguous:
+            return None
+        begin = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+        path = os.path.abspath(root.filename)
+        return cls(url_behind(path) or path, array.dtype.str, array.shape, root.offset + begin)
+
+    def open(self) -> np.ndarray:
+        path = local_copy(self.path) if is_remote(self.path) else Path(self.path)
+        version = _version_here(path, "table")
+        size = path.stat().st_size
+        if size < self.offset + int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize:
+            raise CorpusError(f"{self.path}: has {size} bytes, too few for rows of {self.shape}")
+        return _mapped_array(replace(self, path=str(path)), version)
+
+
+@lru_cache(maxsize=MAPPED_FILES)
+def _mapped_array(of: MappedArray, version: Version) -> np.ndarray:
+    return np.memmap(of.path, of.dtype, "r", of.offset, of.shape).view(np.ndarray)
+
+
+@dataclass(frozen=True)
+class VectorShard:
+    """Rows that are visited together."""
+
+    data: np.ndarray | SparseArray  # [N, D] float32 or float64, perhaps mapped from a file
+    rows: slice | np.ndarray
+    weight: np.ndarray | None = None  # [rows] float64
+
+    @cached_property
+    def cols(self) -> np.ndarray:
+        return np.arange(self.data.shape[1], dtype=np.int32)
+
+    @cached_property
+    def n_rows(self) -> int:
+        return len(range(*self.rows.indices(len(self.data)))) if isinstance(self.rows, slice) else len(self.rows)
+
+    def rows_as(self, dtype: DTypeLike) -> np.ndarray:
+        """[rows, D], contiguous; a view if possible, else a copy."""
+        return np.ascontiguousarray(self.data[self.rows], dtype)
+
+    def sparse_rows(self) -> sp.csr_array:
+        """[rows, D] of sparse rows."""
+        assert isinstance(self.data, SparseArray)
+        return self.data.part(self.rows).csr
+
+    def in_place(self, dtype: DTypeLike) -> tuple[np.ndarray, np.ndarray | None]:
+        """An array, and which of its rows are those of the shard, None for all: so kernels need no copy of rows that
+        lie in memory."""
+        x = self.data
+        if isinstance(self.rows, slice) or type(x) is not np.ndarray or x.dtype != dtype or not x.flags.c_contiguous:
+            return self.rows_as(dtype), None
+        return x, np.asarray(self.rows, np.int64)
+
+    def part(self, a: int, b: int) -> VectorShard:
+        """Rows a to b of these."""
+        rows = self.rows
+        if isinstance(rows, slice) and not rows.step:
+            rows = slice((rows.start or 0) + a, (rows.start or 0) + b)
+        else:
+            rows = (np.arange(len(self.data))[rows] if isinstance(rows, slice) else rows)[a:b]
+        return VectorShard(self.data, rows, None if self.weight is None else self.weight[a:b])
+
+    def pieces(self, n_rows: int) -> Iterator[VectorShard]:
+        """Consecutive parts of at most n_rows rows, so that temporary arrays stay small."""
+        if self.n_rows <= n_rows:
+            yield self
+            return
+        for a in range(0, self.n_rows, n_rows):
+            yield self.part(a, min(a + n_rows, self.n_rows))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Rows of a mapped file pickle as the path of the file and their numbers; others as themselves, without the
+        rest of the data."""
+        data = self.data
+        beside = {f.name: vars(self)[f.name] for f in fields(self)}
+        if not isinstance(data, SparseArray) and (mapped := MappedArray.of(data)) is not None:
+            return beside | {"data": mapped}
+        part = data.part(self.rows) if isinstance(data, SparseArray) else np.ascontiguousarray(data[self.rows])
+        return beside | {"data": part, "rows": slice(0, self.n_rows)}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        data = state["data"]
+        self.__dict__.update(state | {"data": data.open() if isinstance(data, MappedArray) else data})
+
+
+@dataclass(frozen=True)
+class GroupShard(VectorShard):
+    """Groups that are visited together: their rows, group by group."""
+
+    starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [groups + 1] where each begins
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """[groups] float64, the weight of each group's rows."""
+        if self.weight is None:
+            return np.diff(self.starts).astype(np.float64)
+        return sums_between(self.weight, self.starts)
+
+    def in_groups(self, n_rows: int, n_groups: int) -> Iterator[tuple[slice, GroupShard]]:
+        """Consecutive parts of whole groups, at most so many rows and groups, or one group; and which groups."""
+        if self.n_rows <= n_rows and self.n_groups <= n_groups:
+            yield slice(0, self.n_groups), self
+            return
+        first = 0
+        while first < self.n_groups:
+            begin = int(self.starts[first])
+            last = int(np.searchsorted(self.starts, begin + n_rows, side="right")) - 1
+            last = min(max(last, first + 1), first + n_groups, self.n_groups)
+            part = self.part(begin, int(self.starts[last]))
+            yield (
+                slice(first, last),
+                GroupShard(part.data, part.rows, part.weight, self.starts[first : last + 1] - begin),
+            )
+            first = last
 
 
 Batches = Sequence[slice | np.ndarray]  # the rows of each shard

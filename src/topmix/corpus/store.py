@@ -198,8 +198,8 @@ def open_store(path: Path, *, verify: bool, whole: bool = False) -> Stored:
             at = start + entries[f"{name}_offsets"].begin
             raise CorpusError(f"{path}: byte {at}: the offsets of {name} do not go from 0 to {len(text)}")
         strings[name] = Strings(text, offsets, mapped)
-    n_words, n_tokens, index, value = counts["n_words"], float(metadata["n_tokens"]), arrays["index"], arrays["value"]
-    rows = StoredRows(mapped, indptr, index, value, n_words, n_tokens, verify and copy is None)
+    three, n_tokens = (indptr, arrays["index"], arrays["value"]), float(metadata["n_tokens"])
+    rows = StoredRows(mapped, three, counts["n_words"], n_tokens, verified=verify and copy is None)
     return rows, strings.get("vocabulary"), strings.get("names"), json.loads(metadata["meta"])
 
 

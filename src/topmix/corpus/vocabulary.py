@@ -4,7 +4,6 @@ in the columns of others, by name.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from itertools import compress, pairwise
 from numbers import Integral, Real
@@ -107,16 +106,6 @@ class Strings(Sequence[str]):
         if self.file is not None:
             self.file.ready(self.text, begin, end)
 
-    def problem(self) -> str:
-        """A description of the first error in the offsets or the encoding, or ''. Reads every byte."""
-        if len(self.offsets) < 1 or self.offsets[0] != 0 or self.offsets[-1] != len(self.text):
-            return f"offsets must go from 0 to {len(self.text)}"
-        try:
-            deque(self, 0)
-        except CorpusError as error:
-            return str(error)
-        return ""
-
 
 def starts_of(lengths: ArrayLike) -> NDArray[np.int64]:
     """[n + 1] where things of these lengths begin, one after another, and where the last one ends."""
@@ -191,20 +180,18 @@ def columns_of_all(
     return np.array(found, dtype=np.int64), list(column)
 
 
-def check_cut(name: str, cut: object) -> int | float | str:
-    """The value of min_df or max_df: a number of documents (int), a share of the documents (float), or "auto"."""
+def check_cut(name: str, cut: object) -> None:
+    """Raises unless this is a value of min_df or max_df: a number or a share of the documents, or "auto"."""
     if isinstance(cut, str) and cut == "auto":
-        return cut
+        return
     if isinstance(cut, bool) or not isinstance(cut, Real):
         raise TypeError(f"{name}={cut!r}: pass an int (a number of documents) or a float (a share of the documents)")
     if isinstance(cut, Integral):
-        if int(cut) < 1:
-            raise ValueError(f"{name}={cut}: an int is a number of documents; pass at least 1")
-        return int(cut)
-    share = float(cut)
-    if not 0.0 <= share <= 1.0:
-        raise ValueError(f"{name}={cut}: a float is a share of the documents; pass 0.0 to 1.0")
-    return share
+        fits, what = int(cut) >= 1, "an int is a number of documents; pass at least 1"
+    else:
+        fits, what = 0.0 <= float(cut) <= 1.0, "a float is a share of the documents; pass 0.0 to 1.0"
+    if not fits:
+        raise ValueError(f"{name}={cut}: {what}")
 
 
 def cuts_for(n_docs: int, min_df: int | float | str, max_df: int | float | str) -> tuple[int | float, int | float]:

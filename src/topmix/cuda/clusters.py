@@ -10,7 +10,7 @@ import numpy as np
 
 from topmix import _core
 from topmix.base.threads import one_thread, use_threads
-from topmix.corpus.vectors import VectorShard
+from topmix.corpus.shard import VectorShard
 from topmix.cuda.device import Device, DeviceArray, Spillable
 from topmix.cuda.row_sums import Moments, Scorer, Top, Weights, from_host
 from topmix.models.frame import GaussianStats, Shape

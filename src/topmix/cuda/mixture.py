@@ -13,8 +13,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from topmix.corpus.shard import Shard, Shards
-from topmix.corpus.vectors import GroupShard
+from topmix.corpus.shard import GroupShard, Shard, Shards
 from topmix.cuda.categorical import RowWords, RowWordStats, WordBlocks, unit_of_tokens
 from topmix.cuda.clusters import BLOCK_BYTES, Blocks, Clusters, DeviceRows, rows_at_a_time
 from topmix.cuda.device import Device, DeviceArray, Given

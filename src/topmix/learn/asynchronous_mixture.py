@@ -26,8 +26,7 @@ from topmix import _core
 from topmix.base.threads import one_thread
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import Rows, SparseRows
-from topmix.corpus.shard import Shard, Shards, SomeShard
-from topmix.corpus.vectors import VectorShard
+from topmix.corpus.shard import Shard, Shards, SomeShard, VectorShard
 from topmix.engines.blocks import BlockError, BlockRows
 from topmix.engines.ray_engine import Ray
 from topmix.learn.asynchronous import OnCluster, OwnRows

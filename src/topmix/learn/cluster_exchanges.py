@@ -17,8 +17,7 @@ import numpy as np
 
 from topmix import _core
 from topmix.corpus.rows import GroupedRows, Rows
-from topmix.corpus.shard import Shards
-from topmix.corpus.vectors import VectorShard
+from topmix.corpus.shard import Shards, VectorShard
 from topmix.learn.clusters import learned
 from topmix.learn.fit import run
 from topmix.learn.learners import Batch

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from scipy.special import xlogy
 
 from topmix.corpus.rows import GroupedRows, Rows
-from topmix.corpus.vectors import GroupShard
+from topmix.corpus.shard import GroupShard
 from topmix.learn.cluster_exchanges import (
     EACH,
     SAMPLE,

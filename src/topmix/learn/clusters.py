@@ -22,8 +22,7 @@ import numpy as np
 from topmix.base.component import Json
 from topmix.base.threads import one_thread, threads
 from topmix.corpus.rows import GroupedRows, Rows
-from topmix.corpus.shard import Shards, at_random
-from topmix.corpus.vectors import VectorShard
+from topmix.corpus.shard import Shards, VectorShard, at_random
 from topmix.engines.local import Threads
 from topmix.learn.fit import Schedule
 from topmix.learn.learners import Learner, Memoized, Passes, PassResult, State

@@ -20,7 +20,7 @@ from topmix.base.dirichlet import NEGLIGIBLE
 from topmix.base.fields import CheckedReader
 from topmix.base.threads import one_thread, threads
 from topmix.corpus.rows import Rows
-from topmix.corpus.vectors import GroupShard, VectorShard
+from topmix.corpus.shard import GroupShard, VectorShard
 from topmix.models.model import FEW_SUMS, LEAST_SHARE, TOLERANCE, Assignment, ClusterSums, Likelihood, Pieces, most_of
 from topmix.models.statistics import Additive
 from topmix.models.stored import Numbers, Stored, choice, number

@@ -15,7 +15,7 @@ import numpy as np
 from topmix.base.component import Json
 from topmix.base.threads import one_thread
 from topmix.corpus.rows import Rows
-from topmix.corpus.vectors import VectorShard
+from topmix.corpus.shard import VectorShard
 from topmix.models.k_means import far_apart
 from topmix.models.von_mises_fisher import DirectionStats, DirectionTables, VonMisesFisher
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from topmix import _core
 from topmix.base.threads import threads
-from topmix.corpus.vectors import GroupShard
+from topmix.corpus.shard import GroupShard
 from topmix.models.document_prior import DocTopics, DocumentPrior, Prior
 from topmix.models.mixture import AdmixtureTables
 from topmix.models.model import LEAST_SHARE, Assignment, Likelihood
