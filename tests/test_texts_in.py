@@ -277,7 +277,6 @@ def test_stop_words_are_found_out():
 
 
 def test_stop_words_of_other_languages():
-    pytest.importorskip("stopwordsiso", reason="stopwordsiso is not installed")
     assert list(from_texts(["der Hund und die Katze"], stop_words="german").vocabulary) == ["hund", "katze"]
 
 

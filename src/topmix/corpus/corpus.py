@@ -101,13 +101,10 @@ class Corpus:
         n_words: int,
         vocabulary: Sequence[str] | None = None,
         names: Sequence[str] | None = None,
-        *,
         meta: Mapping[str, object] | None = None,
-        n_tokens: float | None = None,
-        unverified: Path | None = None,
     ) -> Corpus:
         """A corpus from arrays that were checked before. The arrays are not read."""
-        return cls.of_rows(CorpusRows((indptr, index, value), n_tokens, unverified), n_words, vocabulary, names, meta)
+        return cls.of_rows(CorpusRows((indptr, index, value)), n_words, vocabulary, names, meta)
 
     @classmethod
     def of_rows(
@@ -359,7 +356,7 @@ class Corpus:
     def _renumbered(self, column: NDArray[np.int64], words: Sequence[str] | None, n_words: int) -> Corpus:
         """The same documents with word v in `column[v]`; -1 drops it."""
         rows = tidy(self.indptr, self.index, self.value, n_words, remap=column)
-        return Corpus.trusted(*rows, n_words, words, self.names, meta=self.meta, unverified=self._rows.source)
+        return Corpus.of_rows(CorpusRows(rows, source=self._rows.source), n_words, words, self.names, self.meta)
 
     def offsets(self) -> NDArray[np.int64]:
         """`indptr`. Of a saved corpus it is checked by itself: the rows are not read."""
@@ -367,11 +364,11 @@ class Corpus:
 
     def _part(self, numbers: range | NDArray[np.int64]) -> Corpus:
         """A corpus of rows of this one. Here rows of a file are checked."""
-        rows, source, names = self._rows.some(numbers), self._rows.source, self.names
+        rows, names = CorpusRows(self._rows.some(numbers), source=self._rows.source), self.names
         chosen = slice(numbers.start, numbers.stop) if isinstance(numbers, range) else numbers
         if names is not None:
             names = names[chosen] if isinstance(chosen, slice) else [names[d] for d in chosen.tolist()]
-        part = Corpus.trusted(*rows, self.n_words, self.vocabulary, names, meta=self.meta, unverified=source)
+        part = Corpus.of_rows(rows, self.n_words, self.vocabulary, names, self.meta)
         columns = {"design": self.design, "version": self.version, "vectors": self.vectors}
         return part._with({name: column[chosen] for name, column in columns.items() if column is not None})
 

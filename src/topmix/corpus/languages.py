@@ -1,8 +1,8 @@
 """What belongs to a language: its stop words, and its stemmer.
 
-English stop words are scikit-learn's. Those of 57 other languages are in the package stopwordsiso, and stemmers of 30
-in snowballstemmer: `pip install 'topmix[languages]'`. function_words.txt has the most frequent words of some languages:
-they say which languages are in the texts, and are left out by default.
+English stop words are scikit-learn's. function_words.txt has the most frequent words of twelve other languages: they
+say which languages are in the texts, and are left out by default. Stemmers are those of snowballstemmer:
+`pip install 'topmix[languages]'`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,6 @@ from collections.abc import Callable, Container, Iterable
 from importlib.resources import files
 
 ENGLISH_SHARE = 0.2  # of the tokens of an English text, about 0.4 are stop words; of other texts, under 0.1
-CODES = {
-    "arabic": "ar", "armenian": "hy", "basque": "eu", "bengali": "bn", "bulgarian": "bg", "catalan": "ca",
-    "chinese": "zh", "croatian": "hr", "czech": "cs", "danish": "da", "dutch": "nl", "estonian": "et", "finnish": "fi",
-    "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi", "hungarian": "hu",
-    "indonesian": "id", "irish": "ga", "italian": "it", "japanese": "ja", "korean": "ko", "latvian": "lv",
-    "lithuanian": "lt", "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt", "romanian": "ro",
-    "russian": "ru", "slovak": "sk", "slovenian": "sl", "spanish": "es", "swedish": "sv", "thai": "th",
-    "turkish": "tr", "ukrainian": "uk", "urdu": "ur", "vietnamese": "vi",
-}  # fmt: skip
 PRESENT = 1 / 3  # of the function words of a language, where some texts are in it
 
 
@@ -84,19 +75,7 @@ def _stop_words_of(language: str) -> list[str]:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
         return sorted(ENGLISH_STOP_WORDS)
-    code = CODES.get(language.lower(), language)
-    try:
-        import stopwordsiso
-    except ImportError as error:
-        if code not in CODES.values():
-            raise ValueError(f'stop_words={language!r}: pass "english", another language or a list of words') from error
-        raise ImportError(
-            f"the stop words of {language!r} are in the package stopwordsiso: pip install 'topmix[languages]'; or pass "
-            'a list of words, or "english"'
-        ) from error
-    if not stopwordsiso.has_lang(code):
-        raise ValueError(
-            f'stop_words={language!r} is not a language with a list: pass "english", a list of words, None, or one of '
-            f"{', '.join(sorted(CODES))}"
-        )
-    return sorted(stopwordsiso.stopwords(code))
+    if language not in FUNCTION_WORDS:
+        known = ", ".join(("english", *FUNCTION_WORDS))
+        raise ValueError(f"stop_words={language!r}: pass a list of words, None, or one of {known}")
+    return sorted(FUNCTION_WORDS[language])

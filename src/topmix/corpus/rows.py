@@ -94,7 +94,7 @@ class Rows:
 
     def __getitem__(self, rows: slice | ArrayLike) -> Rows:
         """The chosen rows. A slice shares memory; an array or mask copies."""
-        return Rows(self.data[rows if isinstance(rows, slice) else np.asarray(rows)], self.feature_names, check=False)
+        return Rows(self.data[rows], self.feature_names, check=False)  # type: ignore[index]  # lists, too
 
     def blocks(self, n_rows: int | None = None) -> Iterator[np.ndarray]:
         """Consecutive blocks of n_rows rows, or of about 16 MB if None. The last block may be shorter."""
@@ -155,15 +155,7 @@ class SparseArray:
 
 
 class SparseRows(Rows):
-    """N sparse rows of D numbers, float32 or float64. Immutable.
-
-    Parameters
-    ----------
-    X : csr_array of shape (N, D)
-        The rows, checked before (corpus/counts.py).
-    feature_names : sequence of str, optional
-        The names of the columns.
-    """
+    """N sparse rows of D numbers, float32 or float64, of a csr_array that was checked (corpus/counts.py). Immutable."""
 
     data: SparseArray  # type: ignore[assignment]  # as sparse rows are held
 
@@ -185,7 +177,7 @@ class SparseRows(Rows):
         return int(self.csr.nnz)
 
     def __getitem__(self, rows: slice | ArrayLike) -> SparseRows:
-        return SparseRows(self.csr[rows if isinstance(rows, slice) else np.asarray(rows)], self.feature_names)
+        return SparseRows(self.csr[rows], self.feature_names)
 
     def check(self) -> SparseRows:
         """Raise CorpusError at the first NaN or infinity, naming row and column. Returns itself."""
@@ -239,29 +231,15 @@ class Directions(Rows):
 
 class GroupedRows(Rows):
     """Rows in groups, as documents have words. Its length is the number of groups: learners deal groups to shards, and
-    never part the rows of one.
-
-    Parameters
-    ----------
-    rows : Rows
-        The rows, checked.
-    starts : int64 array of shape (groups + 1,)
-        Where each group begins.
-    order : int64 array of shape (N,), or None
-        The rows group by group. None: they lie so.
-    names : array of shape (groups,), or None
-        What groups are called.
-    texts : csr_array of shape (N, V), or None
-        The words beside each row.
-    """
+    never part the rows of one."""
 
     def __init__(
         self,
-        rows: Rows,
-        starts: NDArray[np.int64],
-        order: NDArray[np.int64] | None = None,
-        names: np.ndarray | None = None,
-        texts: sp.csr_array | None = None,
+        rows: Rows,  # checked
+        starts: NDArray[np.int64],  # [groups + 1] where each group begins
+        order: NDArray[np.int64] | None = None,  # [N] the rows group by group; None: they lie so
+        names: np.ndarray | None = None,  # [groups] what they are called
+        texts: sp.csr_array | None = None,  # [N, V] the words beside each row
     ) -> None:
         self.rows, self.starts, self.order, self.names, self.texts = rows, starts, order, names, texts
         self.data, self.feature_names, self.path = rows.data, rows.feature_names, rows.path

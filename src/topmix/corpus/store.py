@@ -48,15 +48,16 @@ from topmix.corpus.vocabulary import Strings, starts_of
 FORMAT = "topmix-corpus"
 FORMAT_VERSION = 1
 
-# Type and length, in the order of the file: wide types first, so that each array is aligned. Text has any length.
+# Type and length (what is counted, and how many more), in the order of the file: wide types first, so that each array
+# is aligned. Text has any length.
 ARRAYS = {
-    "indptr": ("I64", "n_docs + 1"),
-    "vocabulary_offsets": ("I64", "n_words + 1"),
-    "names_offsets": ("I64", "n_docs + 1"),
-    "index": ("I32", "nnz"),
-    "value": ("F32", "nnz"),
-    "vocabulary": ("U8", ""),
-    "names": ("U8", ""),
+    "indptr": ("I64", "n_docs", 1),
+    "vocabulary_offsets": ("I64", "n_words", 1),
+    "names_offsets": ("I64", "n_docs", 1),
+    "index": ("I32", "nnz", 0),
+    "value": ("F32", "nnz", 0),
+    "vocabulary": ("U8", "", 0),
+    "names": ("U8", "", 0),
 }
 ROWS = ("indptr", "index", "value")
 LATER = ("index", "value", "names")  # arrays of a file behind a URL that are fetched when they are needed
@@ -209,8 +210,8 @@ def _is_aligned(e: Entry, start: int) -> bool:
 
 def _length(name: str, counts: Mapping[str, int]) -> int:
     """Of an array that is no text."""
-    what, _, more = ARRAYS[name][1].partition(" + ")
-    return counts.get(what, 0) + int(more or 0)
+    _, what, more = ARRAYS[name]
+    return counts.get(what, 0) + more
 
 
 def _compare_checksums(
@@ -275,8 +276,8 @@ def _check_entries(path: Path, entries: dict[str, Entry], counts: dict[str, int]
         partner = name.removesuffix("_offsets") if name.endswith("_offsets") else f"{name}_offsets"
         if name not in ARRAYS or (name not in ROWS and partner not in entries):
             raise CorpusError(f"{path}: byte 8: the header has the array {name!r}, which is not part of a corpus")
-        dtype, length = ARRAYS[name]
-        expected = _length(name, counts) if length else e.shape[0] if e.shape else 0
+        dtype, what, _ = ARRAYS[name]
+        expected = _length(name, counts) if what else e.shape[0] if e.shape else 0
         if e.dtype != dtype or e.shape != (expected,):
             raise CorpusError(
                 f"{path}: byte 8: array {name!r} is {e.dtype} of {e.shape}, expected {dtype} of ({expected},)"

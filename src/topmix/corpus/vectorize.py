@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from topmix import _core
-from topmix.base.atomic import check_plain_file
 from topmix.base.component import Json, all_as_declared, declared_types
 from topmix.base.threads import threads
 from topmix.corpus.builder import CorpusBuilder
@@ -53,9 +52,9 @@ class Vectorizer(BaseEstimator):
         is the default pattern, and cuts Chinese, Japanese, Thai, Lao, Khmer and Burmese, which have no spaces, into
         pairs of neighbouring characters. For words pass a `tokenizer`, such as `jieba.lcut`.
     stop_words : str, words or None
-        Words to drop before n-grams are made. "english" is the list of scikit-learn. "auto" is "english" if a fifth of
-        the tokens of the first texts are in that list, else None; then function words of twelve other languages are
-        left out, if some texts are in them. Longer lists, such as "german", need the package stopwordsiso.
+        Words to drop before n-grams are made. "english" is the list of scikit-learn; "german" and eleven other
+        languages are short lists of function words. "auto" is "english" if a fifth of the tokens of the first texts are
+        in that list, else None; then function words of the other languages are left out, if some texts are in them.
     ngram_range : (int, int)
         Smallest and largest number of consecutive tokens in a term.
     min_df : int, float or "auto"
@@ -271,14 +270,12 @@ class Vectorizer(BaseEstimator):
     def _count(
         self, blocks: Blocks, out: Out, vocabulary: Sequence[str] | None, most_entries: int | None = None
     ) -> Corpus:
-        if out is not None:
-            check_plain_file(out)  # before a text is read
-        if "stop_words_" not in vars(self):
-            first, blocks = first_and_all(blocks)
-            self._decide_stop_words([] if first is None else first[1], warn=True)
-        tokenization, terms = self._counting(vocabulary)
-        unknown_before = terms.n_unknown
         with CorpusBuilder(out, most_entries=most_entries) as builder:
+            if "stop_words_" not in vars(self):
+                first, blocks = first_and_all(blocks)
+                self._decide_stop_words([] if first is None else first[1], warn=True)
+            tokenization, terms = self._counting(vocabulary)
+            unknown_before = terms.n_unknown
             for names, texts in blocks:
                 rows = terms.count(tokenization.documents(texts), threads())
                 builder.append(*rows, names=names, tidy_later=vocabulary is None)

@@ -19,7 +19,7 @@ from topmix.apps.command.options import Flag, Settings, flags_of, option_of
 from topmix.base.paths import path_of
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.documents import Document, NamedTexts
-from topmix.corpus.languages import CODES, resolve_stop_words
+from topmix.corpus.languages import FUNCTION_WORDS, resolve_stop_words
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.vectorize import Vectorizer
 from topmix.estimators.admixture import AdmixtureEstimator, of_groups
@@ -93,7 +93,7 @@ def read_to_fit(estimator: BaseEstimator, path: Path, settings: Settings, out: P
     """The corpus at a path. Common and rare words of texts are left out unless the settings say otherwise. With
     `out`, the corpus is built in that file."""
     cutting, (is_text, how) = taken(settings, CUTTING), how_to_read(path, settings)
-    if (given := cutting.get("stop_words") or "auto") not in ("auto", "english", *CODES):
+    if (given := cutting.get("stop_words") or "auto") not in ("auto", "english", *FUNCTION_WORDS):
         if not (file := path_of(given)).is_file():
             what = "english, another language, none, or a file with one word per line"
             raise ValueError(f"--stop-words must be {what}; there is no file {given}")
