@@ -239,7 +239,7 @@ def test_a_tokenizer_is_remembered_by_name_only():
         (["aa"], {"max_df": True}, TypeError, "max_df=True"),
         (["aa"], {"max_features": 0}, ValueError, "max_features=0"),
         (["aa"], {"ngram_range": (2, 1)}, ValueError, "shortest <= longest"),
-        (["aa"], {"stop_words": "klingon"}, ValueError, 'pass "english"'),
+        (["aa"], {"stop_words": "klingon"}, ValueError, "pass a list of words"),
         (["aa"], {"stop_words": [1]}, TypeError, "holds 1"),
         (["aa"], {"token_pattern": "("}, ValueError, "not a regular expression"),
         (["aa"], {"token_pattern": "(a)(b)"}, ValueError, "capturing group"),
