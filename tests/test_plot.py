@@ -12,7 +12,7 @@ import sklearn.mixture
 from matplotlib import pyplot as plt
 
 import topmix
-from topmix import LDA, GaussianMixture, MultinomialMixture, plot
+from topmix import LDA, GaussianMixture, plot
 from topmix.data import Corpus, sample_lda
 from topmix.priors import ByGroup
 from topmix.results.names import relevant_words
@@ -57,7 +57,6 @@ def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
     by_half = LDA(3, topic_word_prior=ByGroup("half"), max_iter=2).fit(corpus, metadata={"half": halves})
     calls = {
         "convergence": lambda **more: plot.convergence(model, **more),
-        "topic_sizes": lambda **more: plot.topic_sizes(model, **more),
         "top_words": lambda **more: plot.top_words(model, 2, **more),
         "topic_map": lambda **more: plot.topic_map(model, **more),
         "ellipses": lambda **more: plot.ellipses(gaussian, X, **more),
@@ -108,21 +107,6 @@ def test_top_words_are_those_of_the_model(model, ax):
     assert specific == [words[v] for v in np.argsort(-lift, kind="stable")[:5]]
     with pytest.raises(ValueError, match="from 0 to 5"):
         plot.top_words(model, 6, ax=ax)
-
-
-def test_sizes_are_sorted_and_sum_to_one(model, corpus, ax):
-    for fitted in (model, MultinomialMixture(4, max_iter=3, random_state=0).fit(corpus)):
-        ax.clear()
-        plot.topic_sizes(fitted, ax=ax)
-        heights = [bar.get_height() for bar in ax.patches]
-        assert heights == sorted(heights, reverse=True)
-        assert sum(heights) == pytest.approx(1)
-
-
-def test_the_line_of_sizes_is_the_equal_share(model, ax):
-    plot.topic_sizes(model, ax=ax)
-    assert ax.lines[0].get_ydata() == pytest.approx([1 / 6, 1 / 6])
-    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], np.sort(view_of(model).share)[::-1])
 
 
 def test_the_map_has_a_circle_per_topic_and_names_the_largest(model, ax):
@@ -267,9 +251,8 @@ def table_of(n_groups, n_topics, what="group"):
     [
         ("group", 3),
         ("group", 20),
-        pytest.param("group", 40, marks=pytest.mark.slow),  # panels, as of periods
+        pytest.param("group", 40, marks=pytest.mark.slow),  # panels
         ("period", 3),
-        ("period", 8),
         ("period", 12),
     ],
 )
@@ -292,8 +275,8 @@ def test_everything_is_inside_the_figure_and_nobody_has_the_colour_of_another(n,
         colours = [handle.get_color() if hasattr(handle, "get_color") else handle.lines[0].get_color()
                    for handle in ax.get_legend_handles_labels()[0]]  # fmt: skip
         assert len(set(colours)) == n
-    has_panels = n > (20 if what == "group" else 8)
-    assert len([a for a in figure.axes if a.axison]) == ((10 if what == "group" else n) if has_panels else 1)
+    has_panels = n > 20
+    assert len([a for a in figure.axes if a.axison]) == (10 if has_panels else 1)
     assert len(figure.legends) == (0 if has_panels else 1)
     for a in figure.axes:
         for label in a.get_yticklabels():

@@ -7,7 +7,6 @@ from topmix.apps.plot import (
     sweep,
     top_words,
     topic_map,
-    topic_sizes,
     topic_tree,
     topics_by,
     topics_over_time,
@@ -15,6 +14,6 @@ from topmix.apps.plot import (
 )
 
 __all__ = [
-    "convergence", "effects", "ellipses", "sweep", "top_words", "topic_map", "topic_sizes", "topic_tree",
+    "convergence", "effects", "ellipses", "sweep", "top_words", "topic_map", "topic_tree",
     "topics_by", "topics_over_time", "words_by",
 ]  # fmt: skip

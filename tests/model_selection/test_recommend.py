@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from topmix.apps.page.sweep import ticks
 from topmix.selection.measure import MeasuredFit, Size
 from topmix.selection.sweep import recommend, standard_error
 
@@ -74,13 +73,6 @@ def test_one_size_and_no_finite_score_are_told():
 def test_topics_that_depend_on_the_seed_are_told():
     found = recommend([size_of(5, -7.0, -7.0, stability=0.4)], N_TOKENS, 0.01)
     assert "differ from seed to seed" in found.reason
-
-
-@pytest.mark.parametrize(("low", "high"), [(-7.7, -7.56), (0.0, 1.0), (3.0, 3000.0), (-1e-3, 1e-3)])
-def test_ticks_are_round_and_inside(low, high):
-    marks = ticks(low, high)
-    assert 2 <= len(marks) <= 11
-    assert low - 1e-12 <= marks[0] < marks[-1] <= high + 1e-12
 
 
 def test_sizes_that_the_data_does_not_tell_apart_are_named():

@@ -20,7 +20,6 @@ from sklearn.base import BaseEstimator
 from topmix.apps import figure
 from topmix.apps.figure import BLUE, DASHED, GREY, Frame, Look, short
 from topmix.estimators.lda import LDA
-from topmix.estimators.topics import TopicEstimator
 from topmix.results.names import RELEVANCE, relevant_ids, relevant_words
 from topmix.results.tables import tree_of
 from topmix.results.topic_map import map_hues, map_radii
@@ -52,16 +51,6 @@ def convergence(
     if len(models) > 1:
         figure.legend(ax, is_own=is_own)
     return figure.finish(ax, xlabel="seconds" if against == "seconds" else "passes", ylabel="objective")
-
-
-def topic_sizes(model: BaseEstimator, ax: Axes | None = None) -> Axes:
-    """The share of each topic or cluster, largest first. The dashed line is the share if all were equal."""
-    ax = figure.axes_of(ax)
-    share = np.sort(view_of(model).share if isinstance(model, TopicEstimator) else np.asarray(model.weights_))[::-1]
-    ax.bar(np.arange(1, len(share) + 1), share, width=1.0 if len(share) > 60 else 0.8, color=BLUE)
-    ax.axhline(1 / len(share), **DASHED)
-    ax.locator_params(axis="x", integer=True)
-    return figure.finish(ax, xlabel="topics, by size", ylabel="share")
 
 
 def top_words(
@@ -137,26 +126,18 @@ def topic_tree(model: BaseEstimator, ax: Axes | None = None) -> Axes:
 def topics_over_time(table: Frame, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 6) -> Axes:
     """Shares of topics in each period, with their intervals, from the table that `topics_over_time` of a model gives.
 
-    `topics` are those to draw; None draws the n topics with the largest shares. More than eight have a small plot each,
-    unless `ax` is given; the first of them is returned.
+    `topics` are those to draw; None draws the n topics with the largest shares.
     """
     periods, names, values = figure.prevalence(table, "period", topics, n)
-    days, is_many = np.unique(np.asarray(periods).astype("datetime64[D]")), ax is None and len(names) > MOST_LINES
-    panels = figure.small_axes(len(names), 1.5) if is_many else [figure.axes_of(ax)] * len(names)
-    for i, (panel, name, (share, low, high)) in enumerate(zip(panels, names, values)):
+    days = np.unique(np.asarray(periods).astype("datetime64[D]"))
+    is_own, ax = ax is None, figure.axes_of(ax)
+    for i, (name, (share, low, high)) in enumerate(zip(names, values)):
         look = figure.series(i, name)
-        if is_many:
-            look |= {"marker": ".", "color": BLUE}
-            panel.set_title(short(name), fontsize="x-small")
-            panel.tick_params(labelsize="x-small")
-        panel.plot(days, share, **look)
-        panel.fill_between(days, low, high, color=look["color"], alpha=0.15, linewidth=0)
-        panel.tick_params(axis="x", rotation=30)
-        figure.finish(panel, ylim=(0.0, 1.05 * np.nanmax(values[:, 2])))
-    panels[0].set_ylabel("share")
-    if not is_many:
-        figure.legend(panels[0], is_own=ax is None)
-    return panels[0]
+        ax.plot(days, share, **look)
+        ax.fill_between(days, low, high, color=look["color"], alpha=0.15, linewidth=0)
+    ax.tick_params(axis="x", rotation=30)
+    figure.legend(ax, is_own=is_own)
+    return figure.finish(ax, ylim=(0.0, 1.05 * np.nanmax(values[:, 2])), ylabel="share")
 
 
 def topics_by(table: Frame, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 10) -> Axes:

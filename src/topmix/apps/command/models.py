@@ -28,7 +28,6 @@ from topmix.selection.views import fitted_of
 
 if TYPE_CHECKING:  # it needs starlette
     from topmix.apps.explorer import Explorer
-    from topmix.apps.explorer.live import Watch
 
 PREFERRED = "LDA"
 SHORT = {"vmf": "VonMisesFisherMixture", "gmm": "GaussianMixture", "vmfadmixture": "VonMisesFisherAdmixture"}
@@ -157,20 +156,21 @@ def learn(
     **options: object,
 ) -> str | None:
     """Fits with a progress bar. Returns what ended the fit early: "Ctrl-C", "time limit", "stop" or None. An `explorer`
-    shows the passes, and has a say about the time; `options` are those of `fit`."""
+    shows the passes; `options` are those of `fit`."""
     most = estimator.max_iter if estimator.max_iter is not None else estimator.most_passes(data)
     size: float = data.n_tokens if isinstance(data, Corpus) else len(rows_of(data))
     unit, words = ("token", data.vocabulary) if isinstance(data, Corpus) else ("row", None)
     before = estimator.history_ if estimator.__sklearn_is_fitted__() else None
-    timer: TimeLimit | Watch | None = None if limit is None else TimeLimit(limit)
+    timer, watch = None if limit is None else TimeLimit(limit), None
     display = FitProgress(
         most * estimator.n_init, size, title="Learning", words=words, unit=unit, lines=IN_JOB in os.environ,
         console=Console(stderr=True, quiet=quiet),
     )  # fmt: skip
     with StopOnInterrupt() as stop, display as progress:
         if explorer is not None:
-            timer = explorer.session.watching(limit=limit, is_interrupted=lambda: stop.stopped)
-        estimator.set_params(callbacks=[progress, stop, *([timer] if timer else [])], verbose=0)
+            watch = explorer.session.watching(is_interrupted=lambda: stop.stopped)
+        callbacks = [callback for callback in (progress, stop, timer, watch) if callback is not None]
+        estimator.set_params(callbacks=callbacks, verbose=0)
         try:
             with warnings.catch_warnings():  # the command says itself what was saved
                 warnings.filterwarnings("ignore", "the fit was interrupted")
@@ -179,10 +179,8 @@ def learn(
             if not estimator.__sklearn_is_fitted__() or estimator.history_ is before:
                 if not stop.n_passes:
                     raise
-                hint, checkpoint = (
-                    "The first Ctrl-C alone saves the model when its pass ends.",
-                    options.get("checkpoint"),
-                )
+                hint = "The first Ctrl-C alone saves the model when its pass ends."
+                checkpoint = options.get("checkpoint")
                 if isinstance(checkpoint, Path) and checkpoint.exists():
                     hint = f"Run the same command again: it continues from {checkpoint}."
                 made = f"{stop.n_passes} pass{'es' if stop.n_passes != 1 else ''}"
@@ -192,6 +190,6 @@ def learn(
             estimator.set_params(callbacks=None)
     if stop.stopped:
         return "Ctrl-C"
-    if explorer is not None and explorer.session.watch is not None and explorer.session.watch.stopped:
+    if watch is not None and watch.stopped:
         return "stop"
     return "time limit" if timer and timer.reached and not fitted_of(estimator).converged else None

@@ -68,7 +68,7 @@ def make_app(session: Session) -> Starlette:
             "undo": lambda: session.undo(version),
             "redo": lambda: session.redo(version),
             "learn": lambda: session.learn(fields.get("passes"), version),
-            "control": lambda: session.control(str(fields.get("action")), fields.get("limit")),
+            "control": lambda: session.control(fields.get("action")),
         }
         if what not in actions:
             raise NotFound("there is no such action")

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from topmix.apps.web import Refused
 from topmix.base.atomic import atomic_write, remove_unfinished
-from topmix.base.checks import positive_number
 from topmix.base.paths import file_version, open_whole
 from topmix.learn.history import PassView, Record
 from topmix.results.topics import Edit
@@ -74,8 +73,6 @@ class Watch:
     ----------
     show, on_pass
         Who shows it.
-    limit : float or None
-        Seconds of the fit, without pauses.
     is_interrupted : callable
         Says whether a pause must end, for instance because of Ctrl-C.
     """
@@ -84,14 +81,10 @@ class Watch:
         self,
         show: Callable[[Model], None],
         on_pass: Callable[[Record], None],
-        *,
-        limit: float | None = None,
         is_interrupted: Callable[[], bool] = lambda: False,
     ):
         self._show, self._on_pass, self._is_interrupted = show, on_pass, is_interrupted
-        self.limit, self.reached = limit, False
         self.paused, self.stopped = False, False
-        self._last = self._pauses = 0.0  # seconds: when the next pass began, and of all pauses
         self._next_show = -math.inf
 
     def __call__(self, record: Record, view: PassView) -> bool:
@@ -101,30 +94,13 @@ class Watch:
             self._show(view.fitted())
             end = time.perf_counter()
             self._next_show = end + PART * (end - begin)
-        if record.seconds < self._last:  # another start of the fit
-            self._last = self._pauses = 0.0
-        seconds, took = record.seconds - self._pauses, record.seconds - self._last
-        begin = time.perf_counter()
         while self.paused and not self._is_interrupted():
             time.sleep(WAIT)
-        waited = time.perf_counter() - begin
-        self._pauses, self._last = self._pauses + waited, record.seconds + waited
-        self.reached = self.limit is not None and seconds + took > self.limit
-        return self.stopped or self.reached
-
-    def pause(self) -> None:
-        self.paused = True
-
-    def resume(self) -> None:
-        self.paused = False
+        return self.stopped
 
     def stop(self) -> None:
         """After the pass that is being made."""
         self.stopped, self.paused = True, False
-
-    def set_limit(self, seconds: object) -> None:
-        """Of the whole fit; None for no limit."""
-        self.limit = None if seconds is None else positive_number(seconds, "max_time")
 
 
 class Journal:

@@ -171,7 +171,6 @@ class Session:
             "busy": self.busy,
             "error": self.error,
             "paused": watch is not None and watch.paused,
-            "limit": None if watch is None else watch.limit,
             "edits": list(shown.edits),
             "undone": list(shown.undone),
             "said": said[len(said) - len(shown.edits) :],
@@ -193,25 +192,23 @@ class Session:
             self._shown = self._shown._replace(passes=(*before, row))
             self.events.publish("pass", row=row)
 
-    def watching(
-        self, what: str = "fit", *, limit: float | None = None, is_interrupted: Callable[[], bool] = lambda: False
-    ) -> Watch:
+    def watching(self, what: str = "fit", *, is_interrupted: Callable[[], bool] = lambda: False) -> Watch:
         """The callback of a fit that begins now."""
         with self._lock:
-            self.watch = Watch(self.show, self.publish_pass, limit=limit, is_interrupted=is_interrupted)
+            self.watch = Watch(self.show, self.publish_pass, is_interrupted)
             self.busy, self._shown = what, self._shown._replace(passes=())
             return self.watch
 
-    def control(self, action: str, limit: object = None) -> None:
+    def control(self, action: object) -> None:
         watch = self.watch
         if watch is None or self.busy is None:
             raise Refused("nothing is being learned")
-        actions = {
-            "pause": watch.pause, "resume": watch.resume, "stop": watch.stop, "limit": lambda: watch.set_limit(limit)
-        }  # fmt: skip
-        if action not in actions:
-            raise ValueError("an action is pause, resume, stop or limit")
-        actions[action]()
+        if action not in ("pause", "resume", "stop"):
+            raise ValueError("an action is pause, resume or stop")
+        if action == "stop":
+            watch.stop()
+        else:
+            watch.paused = action == "pause"
         self.events.publish("status")
 
     # Edits.

@@ -29,24 +29,6 @@ document.querySelector("main").before(
         },
         "Stop",
       ),
-      element(
-        "form",
-        {
-          onsubmit: orSay(async (e) => {
-            e.preventDefault();
-            const text = $("limit").value;
-            drawLive(await send("control", { action: "limit", limit: text === "" ? null : Number(text) }));
-            say(text === "" ? "There is no limit of time." : `The fit ends after ${text} seconds.`);
-          }),
-        },
-        element(
-          "label",
-          {},
-          "Seconds",
-          element("input", { id: "limit", type: "number", min: 1, step: "any", placeholder: "no limit" }),
-        ),
-        element("button", {}, "Set"),
-      ),
     ),
     element(
       "span",
