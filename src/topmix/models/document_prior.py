@@ -21,8 +21,6 @@ from topmix.models.model import SomeSums
 from topmix.models.statistics import TopicStats
 from topmix.models.stored import Flag, Ids, Numbers, Starts, Stored
 
-# The topics of documents, sparse.
-
 
 @dataclass(frozen=True)
 class DocTopics(Stored):
@@ -44,8 +42,6 @@ def places(indptr: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
     begin, length = indptr[:-1][rows], np.diff(indptr)[rows]
     return np.repeat(begin - np.concatenate([[0], np.cumsum(length)[:-1]]), length) + np.arange(length.sum())
 
-
-# How documents share the topics.
 
 Array = NDArray[np.float64]
 ALPHA = Numbers("K", low=SMALLEST, high=float(np.finfo(np.float32).max))  # in which kernels take it
@@ -241,8 +237,7 @@ class DocumentPrior(Prior):
         """Eq. (3.8). A topic that a document does not use keeps its prior: only the topics in use are visited."""
         alpha, n_docs = self.alpha, len(lengths)
         K, a0 = len(alpha), float(alpha.sum())
-        a, N = alpha[docs.topic], docs.count.astype(np.float64)
-        rise: np.ndarray = np.zeros(K)
+        a, N, rise = alpha[docs.topic], docs.count.astype(np.float64), np.zeros(K)
         if self.learned or self.posterior == "variational":
             p = 1.0 if present is None else present
             rise += np.bincount(docs.topic, p * (digamma(N / p + a) - digamma(a)), minlength=K)
@@ -251,8 +246,8 @@ class DocumentPrior(Prior):
             A = float(np.sum(N * np.log(N + a)) - xlogy(lengths, lengths + a0).sum())
             sums = DocumentSums(n_docs, np.log(lengths + a0).sum(), rise, above, A, 0.0)
         else:
-            G = np.sum(gammaln(N + a) - gammaln(a)), gammaln(lengths + a0).sum()
-            sums = DocumentSums(n_docs, digamma(lengths + a0).sum(), rise, rise, 0.0, G[0], G[1])
+            gammas, of_lengths = np.sum(gammaln(N + a) - gammaln(a)), gammaln(lengths + a0).sum()
+            sums = DocumentSums(n_docs, digamma(lengths + a0).sum(), rise, rise, 0.0, gammas, of_lengths)
         return self.stats(words, sums, H)
 
     def stats(self, words: object, sums: DocumentSums, H: float) -> TopicStats:
@@ -277,9 +272,8 @@ class DocumentPrior(Prior):
         return self.bound(stats) if self.posterior == "variational" else stats.A
 
     def relearn(self, total: TopicStats, lengths: Array, population: Population | None = None) -> DocumentPrior:
-        """Eq. (3.11). Variational: the alpha that maximises the bound for q as it is, D c_Dir(alpha) + sum_k alpha_k
-        T_k. Collapsed: a step up the Dirichlet-multinomial likelihood of the documents' counts. A floor keeps unused
-        topics from being lost for good."""
+        """Eq. (3.11). Variational: the alpha that maximises the bound for q as it is. Collapsed: a step up the
+        Dirichlet-multinomial likelihood of the documents' counts. A floor keeps unused topics from being lost."""
         if not (total.D > 0 and np.any(lengths > 0)):
             return self
         if self.posterior == "variational":
@@ -293,8 +287,7 @@ class DocumentPrior(Prior):
 
             alpha_k = a c_k / sum c,      a sum_d [psi(N_d + a) - psi(a)] = sum c
 
-        for the sum a. The left side rises with a. His fixed point would end there if it were iterated with c held; one
-        step of it is much shorter. A blended c is of many alphas, each times its own rise, so it lags and no more.
+        for the sum a, with which the left side rises. One step of his fixed point with c held is much shorter.
         """
         from scipy.optimize import brentq  # here, because fixed priors do without it
 
@@ -309,10 +302,8 @@ class DocumentPrior(Prior):
             return self.alpha
         low, high = np.log(a0 / LARGEST_STEP), np.log(a0 * LARGEST_STEP)
         if excess(low) >= 0:
-            log_a = low
-        else:
-            log_a = high if excess(high) <= 0 else brentq(excess, low, high, xtol=1e-10)
-        return np.exp(log_a) * c / c.sum()
+            return np.exp(low) * c / c.sum()
+        return np.exp(high if excess(high) <= 0 else brentq(excess, low, high, xtol=1e-10)) * c / c.sum()
 
     def with_alpha(self, alpha: Array, kept: np.ndarray) -> DocumentPrior:
         return replace(self, alpha=alpha[kept])

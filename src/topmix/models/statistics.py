@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from topmix.base.checks import SMALLEST
 from topmix.base.fields import CheckedReader
 from topmix.models.model import SomeSums
-from topmix.models.stored import Apart, Ids, Numbers, Starts, Stored, number
+from topmix.models.stored import Ids, Nested, Numbers, Starts, Stored, number
 
 
 class Additive:
@@ -23,10 +23,10 @@ class Additive:
         """self += weight * other, in place."""
         for f in fields(self):  # type: ignore[arg-type]
             mine, theirs = getattr(self, f.name), getattr(other, f.name)
-            if isinstance(mine, np.ndarray):
-                mine += weight * theirs
-            elif isinstance(mine, float):
+            if isinstance(mine, float):
                 setattr(self, f.name, mine + weight * theirs)
+            elif isinstance(mine, np.ndarray):
+                mine += weight * theirs
             else:
                 mine.add(theirs, weight)
         return self
@@ -67,10 +67,9 @@ class Additive:
         return self.add(other, -1.0)
 
 
-# Sums in a tree whose shape depends on the number of parts alone: ((0 + 1) + (2 + 3)) + (4 + 5).
-#
-# Floating-point sums depend on the order. With one tree for everybody, the statistics of a round have the same bits
-# wherever parts of them were added: in one process, or by workers on several machines.
+# Sums in a tree whose shape depends on the number of parts alone: ((0 + 1) + (2 + 3)) + (4 + 5). Floating-point sums
+# depend on the order. With one tree for everybody, the statistics of a round have the same bits wherever parts of them
+# were added: in one process, or by workers on several machines.
 
 T = TypeVar("T")
 
@@ -97,31 +96,25 @@ def tree_sum(parts: Iterable[T], plus: Callable[[T, T], T] = plus) -> T:
     return total
 
 
-# Statistics of rows under a mixture.
-
-
 @dataclass(slots=True)
 class MixtureStats(Additive, Stored):
     """Summary of rows under a mixture.  docs/math.md Eq. (1.7)."""
 
-    S: Annotated[SomeSums, Apart()]
+    S: Annotated[SomeSums, Nested()]  # whose reader needs more than sizes: it is given
     N: Annotated[np.ndarray, Numbers("K")]  # expected rows in each cluster
     H: Annotated[float, number()]  # sum_n H[r_n]
     n_rows: Annotated[float, number(0.0)]
-
-
-# Statistics of documents under a topic model.
 
 
 @dataclass(slots=True)
 class TopicStats(Additive, Stored):
     """Summary of documents under a topic model.  docs/math.md Eq. (3.8).
 
-    With these the objective is linear in the statistics: exact when every document is in the total once, an estimate
-    while a stochastic learner blends. When collapsed, E log pi_dk stands for the log of the document's point estimate.
+    The objective is linear in these: exact when every document is in the total once, an estimate while a stochastic
+    learner blends. When collapsed, E log pi_dk stands for the log of the document's point estimate.
     """
 
-    S: Annotated[SomeSums, Apart()]  # WordStats, or the WordTotal that they are added to
+    S: Annotated[SomeSums, Nested()]  # WordStats, or the WordTotal that they are added to
     D: Annotated[float, number()]  # documents
     H: Annotated[float, number()]  # sum_du c_du H[r_du]
     G: Annotated[float, number()]  # -sum_d c_Dir(theta_d); zero when collapsed

@@ -35,7 +35,7 @@ def trigamma(x: np.ndarray) -> np.ndarray:
 
 
 class Evidence(NamedTuple):
-    """What documents say of the sticks: D c_Dir(alpha beta), bounded from below, and alpha sum_k beta_k T_k."""
+    """What documents say of the sticks."""
 
     D: float  # documents
     alpha: float
@@ -104,11 +104,8 @@ class Sticks(Stored):
         return np.concatenate([by_rho, a * by_a + b * by_b])
 
     def update(self, seen: Evidence, gamma: float, max_iter: int = 20) -> Sticks:
-        """A few steps of L-BFGS up the bound; the next update continues from there. The bound never falls.
-
-        The bound is D times as curved in logit rho as in log omega, so those are stretched to match. Omega is about the
-        counts that a Beta posterior would have; far above them the bound is lost in rounding.
-        """
+        """A few steps of L-BFGS up the bound, which never falls. It is D times as curved in logit rho as in log omega,
+        so those are stretched to match. Far above the counts of a Beta posterior omega is lost in rounding."""
         from scipy.optimize import Bounds, minimize  # here, because only the HDP needs it
 
         K, scale = len(self.rho), 1.0 / max(seen.D, 1.0)
@@ -144,7 +141,6 @@ class StickPrior(Prior):
     # [K + 1], of the same statistics
     T: Annotated[np.ndarray, Numbers((0, "K+1"))] = field(default_factory=lambda: np.zeros(0))
     shares: np.ndarray = field(init=False, repr=False)  # [K + 1] alpha E[beta]
-
     alpha: np.ndarray = field(init=False, repr=False)  # [K]
 
     posterior = "variational"  # and nothing is left to learn after a pass: `update` does it
@@ -181,7 +177,8 @@ class StickPrior(Prior):
 
     def bound(self, total: TopicStats) -> float:
         """Of the surrogate bound, with what the sticks cost.  Eq. (3.22)."""
-        return total.G + total.A + self.sticks.bound(self._evidence(total), self.stick_prior)
+        seen = Evidence(total.D, self.concentration, total.T)
+        return total.G + total.A + self.sticks.bound(seen, self.stick_prior)
 
     def documents(self, stats: TopicStats) -> float:
         normaliser = self.sticks.log_normaliser(self.concentration)
@@ -191,7 +188,7 @@ class StickPrior(Prior):
         """Sticks and, where they are learned, concentrations: each raises the bound of these statistics."""
         if not total.D > 0:
             return self
-        sticks = self.sticks.update(self._evidence(total), self.stick_prior)
+        sticks = self.sticks.update(Evidence(total.D, self.concentration, total.T), self.stick_prior)
         now = replace(self, sticks=sticks, D=total.D, T=total.T.copy())
         if self.learns_concentration:  # D K log alpha + alpha sum_k E[beta_k] T_k is largest there
             best = -total.D * len(self.alpha) / float(now.sticks.shares() @ total.T)
@@ -208,9 +205,6 @@ class StickPrior(Prior):
 
     def rescaled(self, of: Callable[[Array], Array], D: float | None = None) -> StickPrior:
         return self.with_shares(of(self.sticks.shares()[:-1]), self.D if D is None else D)
-
-    def _evidence(self, total: TopicStats) -> Evidence:
-        return Evidence(total.D, self.concentration, total.T)
 
     def check_fields(self) -> None:
         if self.D and not len(self.T):

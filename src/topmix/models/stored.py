@@ -169,7 +169,7 @@ class Stored:
 class Nested:
     """A field that is Stored itself. Where it is None, nothing is in the file."""
 
-    def __init__(self, kind: type[Stored], *, optional: bool):
+    def __init__(self, kind: type[Stored] = Stored, *, optional: bool = False):
         self.kind, self.optional = kind, optional
 
     def read(self, file: CheckedReader, name: str, sizes: Sizes) -> Stored | None:
@@ -181,24 +181,14 @@ class Nested:
         value.write(out.at(name))
 
 
-class Apart:
-    """A field that knows how to write itself, and whose reader needs more than sizes: it is given."""
-
-    def read(self, file: CheckedReader, name: str, sizes: Sizes) -> object:
-        raise TypeError(f"{file.prefix}{name} is to be given")
-
-    def write(self, out: Writer, name: str, value: Stored) -> None:
-        value.write(out.at(name))
-
-
 @cache
-def _kinds(cls: type[Stored]) -> dict[str, Numbers | Value | Nested | Apart]:
+def _kinds(cls: type[Stored]) -> dict[str, Numbers | Value | Nested]:
     """Of the fields that a file holds."""
-    kinds: dict[str, Numbers | Value | Nested | Apart] = {}
+    kinds: dict[str, Numbers | Value | Nested] = {}
     for name, hint in get_type_hints(cls, include_extras=True).items():
         parts = get_args(hint) if get_origin(hint) in (Annotated, Union, UnionType) else (hint,)
         for part in parts:
-            if isinstance(part, Numbers | Value | Apart):
+            if isinstance(part, Numbers | Value | Nested):
                 kinds[name] = part
             elif isinstance(part, type) and issubclass(part, Stored):
                 kinds[name] = Nested(part, optional=type(None) in parts)

@@ -31,8 +31,8 @@ def collapsed_word_prior(K: int) -> float:
 # What topics keep whatever documents say: words that never belong to them, and topics whose words stay as they are.
 #
 # A prior of nothing would not do. A document all of whose topics lack a word still has to give its tokens to one of
-# them, and a topic that once has a word would keep it. So the tables that documents are solved with, and what is
-# reported, are mended after they were made from the counts; the counts remain the sums of what documents said.
+# them, and a topic that once has a word would keep it. So tables, and what is reported, are changed after they were
+# made from the counts; the counts remain the sums of what documents said.
 
 LEAST = np.float32(1e-30)  # weight of a banned word over that of its best topic: the floor of all tables
 BANNED = 1e-9  # pseudo-counts of a banned word, over its prior
@@ -97,13 +97,15 @@ class HeldWords(Stored):
         for k, log_phi in zip(self.topics, self.log_words(posterior, prior, norm, cols)):
             table[:, k] = np.exp(np.minimum(log_phi - scale, MOST))
         banned = self.banned[cols]
-        rows = np.arange(len(cols)) if len(self.topics) else np.flatnonzero(np.diff(banned.indptr))
-        table[np.repeat(np.arange(len(cols)), np.diff(banned.indptr)), banned.indices] = LEAST
+        n_banned = np.diff(banned.indptr)
+        pairs = np.repeat(np.arange(len(cols)), n_banned), banned.indices
+        rows = np.arange(len(cols)) if len(self.topics) else np.flatnonzero(n_banned)
+        table[pairs] = LEAST
         largest = table[rows].max(axis=1)
         rows, largest = rows[largest != 1.0], largest[largest != 1.0]
         scale[rows] += np.log(largest.astype(np.float64))
         table[rows] = np.maximum(table[rows] / largest[:, None], LEAST)
-        table[np.repeat(np.arange(len(cols)), np.diff(banned.indptr)), banned.indices] = LEAST
+        table[pairs] = LEAST
 
     def log_words(self, posterior: str, prior: np.ndarray, norm: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """[n, words] log probabilities of words in the frozen topics, or their expectations."""
@@ -198,9 +200,8 @@ class TopicWords(Stored):
     def _held_prior(self, eta: np.ndarray, words: np.ndarray | None = None) -> np.ndarray:
         """[words, n] prior counts of words (all of them for None) in the frozen topics."""
         assert self.held is not None
-        V, K = self.shape
-        of, rows = self.held.topics, np.arange(V) if words is None else words
-        prior = np.array(np.broadcast_to(eta, (V, K))[np.ix_(rows, of)])
+        of, rows = self.held.topics, np.arange(self.shape[0]) if words is None else words
+        prior = np.array(np.broadcast_to(eta, self.shape)[np.ix_(rows, of)])
         if self.extra is not None and len(of):
             prior += self.extra.by_word()[rows][:, of].toarray()
         return prior
@@ -240,18 +241,20 @@ class TopicWords(Stored):
             self.held.hold_topics(topics, self._held_prior(self.eta))
         return topics
 
+    def _smoothed(self) -> TopicWords:
+        return self if self.smoothing is None else replace(self, eta=np.full((1, 1), self.smoothing))
+
     def mean(self) -> np.ndarray:
         """[K, V] probabilities, rows sum to one: E[phi], or with `smoothing` in the place of eta."""
-        eta = self.eta if self.smoothing is None else np.full((1, 1), self.smoothing)
+        now = self._smoothed()
         if self.held is None:
-            return self.total.by_topic(eta, self.extra, as_shares=True)
-        topics = self.total.by_topic(eta, self.extra)
-        self.held.hold_topics(topics, self._held_prior(eta))
+            return self.total.by_topic(now.eta, self.extra, as_shares=True)
+        topics = now.pseudo_counts()
         return np.asarray(topics / topics.sum(axis=1, keepdims=True))
 
     def mean_of(self, words: np.ndarray) -> np.ndarray:
         """[words, K] the same for some words."""
-        topics = self if self.smoothing is None else replace(self, eta=np.full((1, 1), self.smoothing))
+        topics = self._smoothed()
         if self.held is not None:
             return np.ascontiguousarray((topics.of_words(words).pseudo_counts() / topics.norm()[:, None]).T)
         counts = self.total.rows(words)
@@ -289,9 +292,8 @@ class TopicWords(Stored):
         of, prior = self.held.topics, self._held_prior(self.eta)
         tokens = np.maximum(self.total.raw[:, of].T * self.total.factor, 0.0)
         now, own = tokens + prior.T, self.held.counts + prior.T  # [n, V] the optimum, and where they are
-        log_phi = self.held.log_words(
-            "collapsed" if is_point else "variational", prior, self.norm(), np.arange(self.shape[0])
-        )
+        kind, words = "collapsed" if is_point else "variational", np.arange(self.shape[0])
+        log_phi = self.held.log_words(kind, prior, self.norm(), words)
         if is_point:
             at_optimum = float(xlogy(now, now).sum() - xlogy(norm[of], norm[of]).sum())
             return sum_of_words - float(xlogy(norm, norm).sum()) - at_optimum + float(np.sum(now * log_phi))
