@@ -115,12 +115,9 @@ class CovariatePrior(Prior):
         return super().bound(total) - 0.5 * float(np.sum(self.precision * self.away**2))
 
     def relearn(self, total: TopicStats, lengths: Array, population: Population | None = None) -> CovariatePrior:
-        """Coefficients that fit these statistics better.  Eq. (3.33)
-
-        The likelihood of documents' counts is bounded from below by sum_k lambda_k . M_k less the normalisers, which is
-        concave. Newton steps: of each topic, with the normaliser's tangent, which separates topics, then of all topics
-        together, because the tangent keeps concentrations from moving far.
-        """
+        """Coefficients that fit these statistics better, by Newton steps up a concave bound: of each topic, with the
+        normaliser's tangent, which separates topics, then of all topics together, because the tangent keeps
+        concentrations from moving far.  Eq. (3.33)"""
         if population is None or not total.D > 0 or not len(population.times):
             return self
         M, now = self._split(total)[0] * (population.n_docs / total.D), self  # a blended total may be of fewer
@@ -137,10 +134,8 @@ class CovariatePrior(Prior):
         return replace(now._averaged(population), draws=np.zeros((0, *M.shape)), n_drawn=0)
 
     def drawn(self, total: TopicStats, population: Population, rng: np.random.Generator) -> CovariatePrior:
-        """Coefficients drawn from their posterior given the counts of documents, a Gaussian about its mode.
-
-        With the topics of tokens drawn in turn, these are draws from the posterior of both.  Eq. (3.34)
-        """
+        """Coefficients drawn from their posterior given the counts of documents, a Gaussian about its mode. With the
+        topics of tokens drawn in turn, these are draws from the posterior of both.  Eq. (3.34)"""
         (M, Q), x = self._split(total), population.x
         K, P = M.shape
         with one_thread():
@@ -169,10 +164,8 @@ class CovariatePrior(Prior):
             back = np.swapaxes(L, 1, 2)
             step = np.linalg.solve(back, np.linalg.solve(L, g) + rng.standard_normal(g.shape))
         now = self._moved(step.reshape(K, P), x, LARGEST_DRAW)._averaged(population)
-        kept = self.draws
-        if self.n_drawn >= BURN_IN:
-            kept = np.concatenate([kept, now.coefficients[None]])
-        return replace(now, draws=kept, n_drawn=self.n_drawn + 1)
+        new = now.coefficients[None] if self.n_drawn >= BURN_IN else self.draws[:0]
+        return replace(now, draws=np.concatenate([self.draws, new]), n_drawn=self.n_drawn + 1)
 
     def settled(self, population: Population) -> CovariatePrior:
         """The mean of the draws, which the topics are learned with from now on."""
@@ -196,8 +189,7 @@ class CovariatePrior(Prior):
         return gradient, _by_topic(weight, population) + np.diag(precision)
 
     def _moved(self, step: NDArray[np.floating], x: Array, most: float = LARGEST_STEP) -> CovariatePrior:
-        """Further by a step, of each topic or of all, or by a part of it where that would move a prior of a document
-        far."""
+        """Further by a step, of each topic or of all, or by a part of it where it would move a document's prior far."""
         reach = np.abs(x @ step.T).max(axis=0)
         size = np.minimum(1.0, most / np.maximum(reach, 1e-300))
         return replace(self, coefficients=self.coefficients + size[:, None] * step)

@@ -160,13 +160,7 @@ class Shape:
         return np.asarray(P * m if self.name == "diag" else P[:, None] * m)
 
     def updated(
-        self,
-        second: np.ndarray,
-        N: np.ndarray,
-        base: np.ndarray,
-        reg: np.ndarray,
-        beta: np.ndarray,
-        m: np.ndarray,
+        self, second: np.ndarray, N: np.ndarray, base: np.ndarray, reg: np.ndarray, beta: np.ndarray, m: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """B_k = base + S_k + N_k reg - beta_k m_k m_k', B_k^-1 and log |B_k|, summed over copies.  Eq. (G.6)."""
         if not self.is_matrix:
@@ -283,12 +277,7 @@ def everyone(r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def moments(
-    z: np.ndarray,
-    cluster: np.ndarray,
-    r: np.ndarray,
-    weight: np.ndarray | None,
-    centre: np.ndarray,
-    shape: Shape,
+    z: np.ndarray, cluster: np.ndarray, r: np.ndarray, weight: np.ndarray | None, centre: np.ndarray, shape: Shape
 ) -> GaussianStats:
     """What rows in the frame give to the clusters that they are assigned to.  Eq. (G.5)."""
     K = len(centre)

@@ -74,10 +74,10 @@ def _gains(
     model: Gaussian, z: np.ndarray, w: np.ndarray | None, label: np.ndarray, ways: list[np.ndarray]
 ) -> np.ndarray:
     """[ways, K]: how much more likely the rows of a cluster get by a division."""
-    k, each = len(model.total.N), np.arange(len(model.total.N))
+    each = np.arange(len(model.total.N))
     halves = [_moments(model, z, w, 2 * label + above, np.repeat(each, 2)) for above in ways]
     undivided = _height(model, _moments(model, z, w, label, each))
-    return np.array([_height(model, S).reshape(k, 2).sum(axis=1) - undivided for S in halves])
+    return np.array([_height(model, S).reshape(-1, 2).sum(axis=1) - undivided for S in halves])
 
 
 def _ways(model: Gaussian, z: np.ndarray, label: np.ndarray) -> list[np.ndarray]:

@@ -38,10 +38,9 @@ class Responded(NamedTuple):
     @classmethod
     def of(cls, docs: DocTopics, y: Array) -> Responded:
         used = np.diff(docs.indptr)
-        some = used > 0
-        doc = np.repeat(np.arange(int(some.sum())), used[some])
-        count = docs.count.astype(np.float64)
+        some, count = used > 0, docs.count.astype(np.float64)
         n: Array = np.zeros(int(some.sum()))
+        doc = np.repeat(np.arange(len(n)), used[some])
         np.add.at(n, doc, count)
         return cls(doc, docs.topic.astype(np.int64), count / n[doc], n, y[some])
 
@@ -88,7 +87,7 @@ class ResponsePrior(DocumentPrior):
         return replace(stats, T=np.append(stats.T, said))
 
     def bound(self, total: TopicStats) -> float:
-        """The documents' part of the objective, their responses, and the log density of the coefficients."""
+        """And their responses, and the log density of the coefficients."""
         density = -0.5 * RIDGE * float(np.sum(self.coefficients**2))
         return super().bound(_without_responses(total)) + float(total.T[-1]) + self.weight * density
 

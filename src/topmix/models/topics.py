@@ -35,10 +35,8 @@ class Sampling:
 
 @dataclass(frozen=True)
 class DocumentOptions:
-    """The options of the document solver, which travel with the tables of a model.
-
-    They are declared here. tools/options.py writes those that kernels know, numbers and yes or no, for C++ and CUDA.
-    """
+    """The options of the document solver, which travel with the tables of a model. tools/options.py writes those that
+    kernels know, numbers and yes or no, for C++ and CUDA."""
 
     n_active: int | None = None  # L, topics kept per word; None: all
     eps: float = 0.0  # a topic with no more than this many tokens leaves the document
@@ -97,15 +95,14 @@ class TopicModel:
         return self.words.shape[1]
 
     def tables(self, cols: np.ndarray) -> TopicTables:
-        return TopicTables(
-            self.words.tables(cols), self.prior, self.words.posterior, self.document_options, self.partner
-        )
+        words = self.words.tables(cols)
+        return TopicTables(words, self.prior, self.words.posterior, self.document_options, self.partner)
 
     def no_stats(self) -> TopicStats:
         return self.prior.no_stats(self.words.total.empty())
 
     def past_stats(self) -> TopicStats:
-        """What the model has of past statistics, for a stream to continue from. Borrows the counts of words."""
+        """Past statistics, for a stream to continue from. Borrows the counts of words."""
         return self.prior.past_stats(self.words.total)
 
     def grown(self, V: int) -> TopicModel:
@@ -121,7 +118,7 @@ class TopicModel:
         return replace(self, words=replace(words, extra=extra, held=held))
 
     def pseudo_counts(self) -> TopicStats:
-        """The counts of the model as statistics to start from, for a learner to start from."""
+        """The counts of the model as statistics for a learner to start from."""
         return self.prior.no_stats(self.words.total.pseudo or self.words.total)
 
     def update(self, total: TopicStats) -> TopicModel:
@@ -146,7 +143,6 @@ class TopicModel:
         return {"data": self.words.bound(), "entropy": total.H, "allocation": self.prior.bound(total)}
 
     def on_host(self) -> TopicModel:
-        """The same model with its counts in this process's memory, wherever they were learned."""
         total = self.words.total.on_host()
         return self if total is self.words.total else replace(self, words=self.words.update(total))
 
@@ -190,14 +186,13 @@ OWN_AGAIN = 0.9  # the same share for a topic that starts again
 
 def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> PseudoCounts:
     X = corpus.to_scipy()
-    mean, rows = _mean(X), _usable(X)
+    mean, rows = _mean(X), np.flatnonzero(np.diff(X.indptr))
+    rows = rows if len(rows) else np.arange(X.shape[0])
     damping = _damping(mean)
     n_background = min(K - 1, round(BACKGROUND * K * float(mean @ (1.0 - damping))))
-    size = min(PSEUDO_TOKENS, corpus.n_tokens / K)
+    size, n_docs = min(PSEUDO_TOKENS, corpus.n_tokens / K), min(DOCUMENTS_PER_BACKGROUND, len(rows))
 
-    background = [
-        rng.choice(rows, min(DOCUMENTS_PER_BACKGROUND, len(rows)), replace=False) for _ in range(n_background)
-    ]
+    background = [rng.choice(rows, n_docs, replace=False) for _ in range(n_background)]
     chosen = rng.choice(rows, K - n_background, replace=len(rows) < K - n_background)
     share, own = _blend(X[chosen], OWN, mean * damping, damping, size)
     means = [sp.csr_array(size * _mean(X[np.sort(docs)])[None]) for docs in background]
@@ -216,15 +211,12 @@ def restarted(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> Ps
     chosen = rng.choice(len(lengths), len(small), p=lengths / lengths.sum())
     share = np.zeros(K)
     share[small], part = _blend(X[chosen], OWN_AGAIN, mean * damping, damping, float(sizes.mean()))
-    where = sp.csr_array((np.ones(len(small)), (small, np.arange(len(small)))), (K, len(small)))
-    return PseudoCounts.of(mean * damping, share, where @ part)
+    return PseudoCounts.of(mean * damping, share, _placed(part, small, K))
 
 
 def at_seeds(corpus: Corpus, start: PseudoCounts, seeds: PseudoCounts) -> PseudoCounts:
-    """The same start, where seeded topics begin with documents that have many of their seed words.
-
-    With a start elsewhere a topic would have moved away before its prior is felt.
-    """
+    """The same start, where seeded topics begin with documents that have many of their seed words. With a start
+    elsewhere a topic would have moved away before its prior is felt."""
     X, by_topic = corpus.to_scipy(), sp.csr_array(seeds.by_word().T)  # [D, V], [K, V]
     seeded = np.flatnonzero(np.diff(by_topic.indptr))
     mean = _mean(X)
@@ -242,9 +234,9 @@ def at_seeds(corpus: Corpus, start: PseudoCounts, seeds: PseudoCounts) -> Pseudo
     share, own = start.share.copy(), sp.csr_array(start.by_word().T)
     size = float(start.totals[seeded].mean())
     share[seeded], part = _blend(sp.vstack(begins, "csr"), OWN_SEED, mean * damping, damping, size)
-    others = sp.dia_array((np.where(np.isin(np.arange(len(share)), seeded), 0.0, 1.0)[None], [0]), own.shape[:1] * 2)
-    where = sp.csr_array((np.ones(len(seeded)), (seeded, np.arange(len(seeded)))), (len(share), len(seeded)))
-    return PseudoCounts.of(mean * damping, share, sp.csr_array(others @ own + where @ part))
+    others = np.delete(np.arange(len(share)), seeded)
+    own = _placed(own[others], others, len(share)) + _placed(part, seeded, len(share))
+    return PseudoCounts.of(mean * damping, share, sp.csr_array(own))
 
 
 def documents(corpus: Corpus, K: int, rng: np.random.Generator) -> PseudoCounts:
@@ -270,14 +262,15 @@ STARTS: dict[str, Callable[[Corpus, int, np.random.Generator], PseudoCounts | np
 RESTARTED = ("auto", "blended")  # starts whose small topics start again
 
 
-def _usable(X: sp.csr_array) -> np.ndarray:
-    rows = np.flatnonzero(np.diff(X.indptr))
-    return rows if len(rows) else np.arange(X.shape[0])
-
-
 def _mean(X: sp.csr_array) -> np.ndarray:
     sums = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
     return sums / max(sums.sum(), 1e-300)
+
+
+def _placed(rows: sp.csr_array, topics: np.ndarray, K: int) -> sp.csr_array:
+    """[K, V] these rows, each at its topic."""
+    where = sp.csr_array((np.ones(len(topics)), (topics, np.arange(len(topics)))), (K, len(topics)))
+    return where @ rows
 
 
 def _damping(mean: np.ndarray) -> np.ndarray:
@@ -288,10 +281,8 @@ def _damping(mean: np.ndarray) -> np.ndarray:
 def _blend(
     chosen: sp.csr_array, own: float, common: np.ndarray, damping: np.ndarray, size: float
 ) -> tuple[np.ndarray, sp.csr_array]:
-    """`own` of each chosen document, damped, and the rest of what is common to all, `size` tokens altogether.
-
-    Returns how much each has of the common [documents], and what it has of its own.
-    """
+    """`own` of each chosen document, damped, and the rest of what is common to all, `size` tokens altogether: how much
+    each has of the common [documents], and what it has of its own."""
     n_words = np.diff(chosen.indptr)
     each = np.repeat(own / np.maximum(row_sums(chosen.indptr, chosen.data), 1e-300), n_words)
     part = sp.csr_array((each * chosen.data * damping[chosen.indices], chosen.indices, chosen.indptr), chosen.shape)

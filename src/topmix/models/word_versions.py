@@ -49,11 +49,8 @@ class WordVersions(Stored):
         cls, counts: Sequence[WordStats], place: Array, strength: Array, discount: float, like: TopicWords, eta: float
     ) -> WordVersions:
         """Parents start from the counts themselves."""
-        versions = tuple(counts)
-        made = cls(
-            versions, versions, place, strength, discount if len(place) else 1.0, eta, like.shape[0], like.posterior
-        )
-        return made.redrawn()
+        n, gamma = tuple(counts), discount if len(place) else 1.0
+        return cls(n, n, place, strength, gamma, eta, like.shape[0], like.posterior).redrawn()
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -96,16 +93,12 @@ class WordVersions(Stored):
                 total.add(drawn, weight)
         return total
 
-    def _scale(self, parent: WordTotal) -> Array:
-        """[K] what turns counts of a parent, with its prior, into rho psi."""
-        return self.strength / (parent.totals + self.n_words * self.eta)
-
     def _priors_at(self, counts: Sequence[WordStats]) -> list[Array]:
         """a = rho psi_t where the counts of each version have entries. Over time the parents are never there all at
         once: what earlier versions add is gathered going forwards, and what later ones add going backwards."""
         words = [words_of(n) for n in counts]
         if not len(self.place):
-            scale, raw = self._scale(self._common), self._common.raw
+            scale, raw = self.strength / (self._common.totals + self.n_words * self.eta), self._common.raw
             return [(raw[word, n.topic] + self.eta) * scale[n.topic] for word, n in zip(words, counts)]
         found = [np.full(len(n.topic), self.eta) for n in counts]
         norm = np.full((len(self), self.n_components), self.n_words * self.eta)
@@ -127,7 +120,7 @@ class WordVersions(Stored):
         """The words of topics in version t, q(phi_tk) = Dir(rho psi_t + n_t), as any topics; None: of a version that
         nothing is known of."""
         parent = self.parent(t)
-        scale = self._scale(parent)
+        scale = self.strength / (parent.totals + self.n_words * self.eta)
         total = WordTotal(parent.raw * scale, parent.totals * scale)
         if t is not None:
             total.add(self.counts[t])
@@ -209,7 +202,6 @@ def chosen(
 ) -> tuple[Array, float]:
     """(rho, gamma) with which one half of the documents of each version predicts the words of the other half best."""
     K = like.shape[1]
-
     now = WordVersions.start(some, place, np.full(K, STRENGTHS[0]), DISCOUNTS[0], like, eta)
 
     def judged(strength: Array, discount: float) -> Array:

@@ -23,11 +23,8 @@ LEAST_WEIGHT = 1e-9  # of pseudo-counts that have faded: less is what rounding l
 
 @dataclass(slots=True)
 class WordStats(Stored):
-    """Expected tokens of each (word, cluster) in one shard: a sparse row for each word that the shard uses.
-
-    The same object is the memo of a shard and the message of a worker, so it stays small: at most
-    min(entries x L, words x K) pairs of 6 bytes.
-    """
+    """Expected tokens of each (word, cluster) in one shard: a sparse row for each word that the shard uses. It is the
+    memo of a shard and the message of a worker, and has at most min(entries x L, words x K) pairs of 6 bytes."""
 
     cols: Annotated[np.ndarray, Ids("n", below="V", ascending=True)]  # global ids of the shard's words
     indptr: Annotated[np.ndarray, Starts("n", "pairs")]
@@ -43,10 +40,8 @@ class WordStats(Stored):
         """The sum, as one shard with the rows of both would report it: values are rounded to float32 again."""
         cols = np.union1d(self.cols, other.cols)
         rows = self._rows_of(cols) + other._rows_of(cols)
-        value = rows.data.astype(np.float32, copy=False)
-        return WordStats(
-            cols, rows.indptr.astype(np.int64), rows.indices.astype(np.uint16), value, self.totals + other.totals
-        )
+        indptr, topic = rows.indptr.astype(np.int64), rows.indices.astype(np.uint16)
+        return WordStats(cols, indptr, topic, rows.data.astype(np.float32, copy=False), self.totals + other.totals)
 
     def _rows_of(self, cols: np.ndarray) -> sp.csr_array:
         """[cols, K] with an empty row for each word that is not here."""
@@ -81,11 +76,8 @@ class WordTotal(Fading, Stored):
     """The running total of WordStats over shards: dense, in double precision.
 
     Stochastic learning scales every entry at every step. The scale is one number here, so a step costs what the words
-    of its batch cost, not V x K. Pseudo-counts that fade would cost V x K at every step as well; they stay beside the
-    counts, with a weight, and only tables see them.
-
-    A total from a file may be sparse. Tables of words are made from it as it is, and it becomes dense when somebody
-    asks for `raw`, for instance to add to it.
+    of its batch cost, not V x K. For the same reason pseudo-counts that fade stay beside the counts, and only tables
+    see them. A total from a file may be sparse. It becomes dense when somebody asks for `raw`, for instance to add.
     """
 
     # [V, K] float64; the counts are factor times these. A file holds them as they are, sparse where that is smaller
@@ -225,9 +217,8 @@ class WordTotal(Fading, Stored):
     ) -> tuple[np.ndarray, np.ndarray]:
         """[words, K] E[log phi], or log phi at a point, less the largest of each word; and that.  Eq. (2.2)"""
         table, offset = np.empty((len(cols), self.shape[1]), np.float32), np.empty(len(cols))
-        _core.categorical_table(
-            objective != "vb", self.raw, self.factor, eta[:, 0], norm, cols, threads(), table, offset
-        )
+        counts = self.raw, self.factor, eta[:, 0]
+        _core.categorical_table(objective != "vb", *counts, norm, cols, threads(), table, offset)
         return table, offset
 
     def bound(self, posterior: str, eta: np.ndarray, extra: PseudoCounts | None) -> tuple[float, np.ndarray]:
