@@ -11,14 +11,11 @@ The score is the mean over topics. It equals "c_npmi", "u_mass" and "c_v" of gen
 except in three cases:
 
 - A pair that is in every document has n = 1. gensim computes 0 / 0, which rounding turns into −1.
-- A pair with a word that is in no document has n = −1, the limit for ε → 0. gensim gives inf or nan. u_mass is 0, as in
-  gensim, if the word j is in no document.
-- A word stays in a sliding window until its last copy leaves. gensim drops it with its first copy, so that repeated
-  words count too little.
+- A pair with a word that is in no document has n = −1, the limit for ε → 0. gensim gives inf or nan.
+- A word stays in a sliding window until its last copy leaves. gensim drops it with its first copy.
 
 ε changes the value of a pair that never occurs together: n = −1 + log(p_i p_j) / log ε, about −0.67 for two words that
-are each in 1% of the documents. eps=0 gives −1, as in the definition of NPMI. A window is some consecutive tokens of a
-text, or the whole text if the text is shorter.
+are each in 1% of the documents. eps=0 gives −1, as in the definition of NPMI.
 """
 
 from __future__ import annotations
@@ -90,10 +87,8 @@ def umass_coherence(
     eps: float = EPSILON,
     engine: MeasuringEngine | None = None,
 ) -> float | Floats:
-    """Mean log probability of a top word, given a more probable top word in the same document. 0 or less.
-
-    Higher is better. The arguments are those of `npmi_coherence`. Windows are whole texts.
-    """
+    """Mean log probability of a top word, given a more probable top word in the same document: 0 or less, higher is
+    better. The arguments are those of `npmi_coherence`; windows are whole texts."""
     return _scores(_umass, topics, X, texts, vocabulary, None, top_n, per_topic, eps, engine)
 
 
@@ -109,10 +104,8 @@ def cv_coherence(
     eps: float = EPSILON,
     engine: MeasuringEngine | None = None,
 ) -> float | Floats:
-    """Mean cosine of the NPMI values of a top word with the NPMI values of the whole topic.
-
-    The arguments are those of `npmi_coherence`. The measure is defined on texts; with X, documents are the windows.
-    """
+    """Mean cosine of the NPMI values of a top word with those of the whole topic. The arguments are those of
+    `npmi_coherence`. The measure is defined on texts; with X, documents are the windows."""
     return _scores(_cv, topics, X, texts, vocabulary, window_size, top_n, per_topic, eps, engine)
 
 
@@ -169,7 +162,16 @@ def _scores(
         raise ValueError("engine= counts documents X: windows of texts are counted by the processor")
     if vocabulary is None and isinstance(X, Corpus):
         vocabulary = X.vocabulary
-    lists = _top_words(given, top_n)
+    if top_n < 2:
+        raise ValueError(f"top_n={top_n}: coherence needs pairs of words; pass at least 2")
+    if isinstance(given, np.ndarray) and np.issubdtype(given.dtype, np.floating):
+        lists: list[list[Any]] = top_ids(as_topics(given), top_n).tolist()
+    elif isinstance(given, Iterable):
+        lists = [list(t)[:top_n] for t in given]
+    else:
+        raise ValueError(f"topics is a {type(given).__name__}: pass an array (topics, words), or lists of top words")
+    if not lists or min(map(len, lists)) < 2:
+        raise ValueError("every topic needs at least two top words")
     if texts is not None:
         if window_size is not None and window_size < 1:
             raise ValueError(f"window_size={window_size}: pass at least 1, or None for whole texts")
@@ -201,20 +203,6 @@ def _scores(
         raise ValueError("there are no documents: X or texts is empty")
     values = [measure(of_topic, n, eps) for of_topic in together]
     return np.array(values) if per_topic else float(np.mean(values))
-
-
-def _top_words(topics: object, top_n: int) -> list[list[Any]]:
-    """The top words of each topic, as ids or as strings."""
-    if top_n < 2:
-        raise ValueError(f"top_n={top_n}: coherence needs pairs of words; pass at least 2")
-    if isinstance(topics, np.ndarray) and np.issubdtype(topics.dtype, np.floating):
-        return top_ids(as_topics(topics), top_n).tolist()
-    if not isinstance(topics, Iterable):
-        raise ValueError(f"topics is a {type(topics).__name__}: pass an array (topics, words), or lists of top words")
-    lists = [list(t)[:top_n] for t in topics]
-    if not lists or min(map(len, lists)) < 2:
-        raise ValueError("every topic needs at least two top words")
-    return lists
 
 
 def _together(topics: Sequence[NDArray[np.intp]], parts: Iterable[sp.csr_array]) -> tuple[list[NDArray[np.int64]], int]:

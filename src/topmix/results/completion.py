@@ -181,11 +181,8 @@ def half_split_score(
     tol: float = 0.05,
     engine: MeasuringEngine | None = None,
 ) -> float:
-    """Mean log predictive probability of a held-out token, with the tokens of a document split 50/50.
-
-    This is easier than `completion_score`, because a word may be in both halves. The arguments are the same, except
-    that counts must be whole numbers.
-    """
+    """Mean log predictive probability of a held-out token, with the tokens of a document split 50/50. This is easier
+    than `completion_score`, because a word may be in both halves. Counts must be whole numbers."""
     topic_word, X = topics_and_documents(topic_word, X)
     parts = split_tokens(X, random_state=random_state)
     return _predicted(topic_word, parts, doc_topic_prior, max_iter, tol, engine).mean
@@ -249,12 +246,11 @@ def _predicted(
 
 
 def completion_scorer(estimator: BaseEstimator, X: object, y: object = None) -> float:
-    """Mean log probability of held-out words of X under the topics of a fitted estimator, in nats per token. A scorer
-    for GridSearchCV, cross_val_score and other tuners.
+    """Mean log probability of held-out words of X under the topics of a fitted estimator, in nats per token. Pass it
+    as `scoring=` to GridSearchCV, cross_val_score and other tuners.
 
-    Pass it as `scoring=`. `score` of a topic model is a bound that has seen the words; it is not a held-out score, and
-    cannot be compared between two kinds of inference. A model with engine="cuda" is scored on the GPU. The last step of
-    a Pipeline must be a topic model.
+    `score` of a topic model is a bound that has seen the words, and cannot be compared between two kinds of inference.
+    A model with engine="cuda" is scored on the GPU. The last step of a Pipeline must be a topic model.
     """
     from sklearn.pipeline import Pipeline  # here, because it takes a while to load
 
@@ -275,11 +271,8 @@ def completion_scorer(estimator: BaseEstimator, X: object, y: object = None) -> 
 def split_types(
     X: object, *, fraction: float = 0.8, random_state: RandomState = 0
 ) -> tuple[sp.csr_array, sp.csr_array]:
-    """A and B, both [D, V]: a random `fraction` of the distinct words of each document is in A, with all their tokens.
-
-    A gets ceil(fraction n) of n distinct words, and at most n - 1. Documents with fewer than two distinct words are
-    empty in both.
-    """
+    """A and B, both [D, V]: ceil(fraction n) of the n distinct words of each document, at random, are in A with all
+    their tokens, and at least one is in B. Documents with fewer than two distinct words are empty in both."""
     if not 0 < fraction < 1:
         raise ValueError(f"fraction={fraction}: pass a number between 0 and 1")
     rows, rng = as_counts(X), np.random.default_rng(random_state)
@@ -293,10 +286,8 @@ def split_types(
 
 
 def split_tokens(X: object, *, random_state: RandomState = 0) -> tuple[sp.csr_array, sp.csr_array]:
-    """A and B, both [D, V]: random halves of the tokens of each document. A is larger if their number is odd.
-
-    A word may be in both. Documents with fewer than two tokens are empty in both. Counts must be whole numbers.
-    """
+    """A and B, both [D, V]: random halves of the tokens of each document, so a word may be in both. A is larger if
+    their number is odd. Documents with fewer than two tokens are empty in both. Counts must be whole numbers."""
     rows, rng = as_counts(X), np.random.default_rng(random_state)
     counts = rows.data.astype(np.int64)
     if np.any(counts != rows.data):

@@ -135,11 +135,8 @@ def largest_share(counts: ArrayLike) -> float:
 
 
 def duplicate_topics(topic_word: ArrayLike, threshold: float = 0.9) -> NDArray[np.intp]:
-    """Topics whose cosine with an earlier topic is over `threshold`.
-
-    The first topic of a group is not a duplicate, so the length of the result is the number of redundant topics. Empty
-    topics all equal the prior: remove them first, so that they do not count as duplicates too.
-    """
+    """Topics whose cosine with an earlier topic is over `threshold`: as many as are redundant. Empty topics all equal
+    the prior, so remove them first."""
     phi = as_topics(topic_word)
     norm = np.sqrt(np.einsum("kv,kv->k", phi, phi))
     unit = phi / np.where(norm > 0, norm, 1.0)[:, None]
@@ -212,9 +209,8 @@ def match_topics(a: ArrayLike, b: ArrayLike, *, metric: str = "l1") -> TopicMatc
 def topic_recovery_error(estimated: ArrayLike, true: ArrayLike) -> float:
     """Mean ℓ1 distance from each true topic to its partner among the estimated topics, from 0 to 2.
 
-    Pairs come from `match_topics` with ℓ1. The mean is over the K true topics. A true topic without a partner costs 2,
-    the distance of topics that share no word. An estimated topic without a partner costs nothing: report the number of
-    topics together with this error. Papers that use half the ℓ1 distance report half of this value.
+    Pairs come from `match_topics`. A true topic without a partner costs 2, the distance of topics that share no word.
+    An estimated topic without a partner costs nothing: report the number of topics together with this error.
     """
     match = match_topics(true, estimated, metric="l1")
     K = len(np.asarray(true))
@@ -249,7 +245,6 @@ class Comparison(NamedTuple):
     partner: NDArray[np.intp]  # [F, K] one to one; -1: none
     similarity: Floats  # [F, K] with the partner
     other: Floats  # [F, K] with the most similar topic of the fit that is not the partner
-    nearest: NDArray[np.intp]  # [F, K] the most similar topic of the fit, partner or not
 
 
 def centred(topic_word: NDArray[np.floating], frequency: Floats) -> NDArray[np.float32]:
@@ -298,9 +293,9 @@ def compare(topics: UnitRows, fits: Sequence[UnitRows]) -> Comparison:
     for fit in fits:
         cosines = _cosines(topics, fit)
         partner, similarity = _paired(cosines)
-        nearest, has = cosines.argmax(axis=1), np.flatnonzero(partner >= 0)
+        has = np.flatnonzero(partner >= 0)
         cosines[has, partner[has]] = -1.0
-        found.append((partner, similarity, np.maximum(cosines.max(axis=1), 0.0), nearest))
+        found.append((partner, similarity, np.maximum(cosines.max(axis=1), 0.0)))
     return Comparison(*map(np.array, zip(*found)))
 
 

@@ -95,7 +95,6 @@ class Predictor:
 
     @property
     def topic_names(self) -> list[str]:
-        """One name per topic."""
         return list(self._names)
 
     @property

@@ -43,11 +43,7 @@ def map_hues(positions: Floats) -> Floats:
 
 
 def map_positions(
-    topic_word: Floats,
-    share: Floats,
-    before: Floats | None = None,
-    *,
-    distance: Floats | None = None,
+    topic_word: Floats, share: Floats, before: Floats | None = None, *, distance: Floats | None = None
 ) -> Floats:
     """[K, 2] centres of circles that do not overlap, near each other if topics use the same words, and turned to lie as
     near as they can to those from before. Equal topics give equal positions: nothing is random. `distance` are the

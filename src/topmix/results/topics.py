@@ -85,11 +85,8 @@ class DocumentShares(NamedTuple):
 
 
 def example_weight(length: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How good an example a document of this many tokens is: tokens / (tokens + 20).
-
-    The share of a topic in a short document is easily 1. So a long document about the topic comes before a short one
-    that happens to use its words.
-    """
+    """How good an example a document of this many tokens is: tokens / (tokens + 20). A long document about a topic
+    comes before a short one that happens to use its words."""
     found: NDArray[np.float64] = length / (length + EXAMPLE_SMOOTHING)
     return found
 
@@ -280,9 +277,7 @@ class FittedTopics(Fitted):
         shares = sp.csr_array(self.proportions(corpus, solver, sparse=True))
         return DocumentShares(shares, tokens, example_weight(tokens))
 
-    def _by_version(
-        self, versions: WordVersions, corpus: Corpus
-    ) -> Iterator[tuple[FittedTopics, Corpus, NDArray[np.int64]]]:
+    def _by_version(self, versions: WordVersions, corpus: Corpus) -> Iterator[tuple[FittedTopics, Corpus, np.ndarray]]:
         """Documents of each version with its topics, and their rows. Those of no version that is known have what all
         versions share."""
         assert corpus.version is not None

@@ -42,7 +42,7 @@ REAL = 0.55  # where that is from this mean similarity on: docs/consensus.md
 ALWAYS = 0.9  # of the fits that have a topic: a word that so many have is always there
 FOLLOWED_WORDS = 20  # that are followed of each topic
 COLUMNS = ("found", "low", "high", "similarity", "sharpness", "reliability")
-Pairs = tuple[tuple[int, float], ...]  # a word or a topic, and a share of fits
+Pairs = tuple[tuple[int, float], ...]  # a word, and a share of fits
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,7 @@ class Reproducibility:
     similarity: Floats  # [K] mean similarity to the topic's partners in the fits, from 0 to 1
     sharpness: Floats  # [K] by how much the partner is more similar than the next topic of its fit; mean over fits
     reliability: Floats  # [K] probability that the topic is real
-    words: tuple[Pairs, ...]  # [K] the topic's most probable words, and the share of the fits with the topic that have
-    # them among theirs
-    confused: tuple[Pairs, ...]  # [K] topics that a fit has in the place of this one, and the share of such fits
+    words: tuple[Pairs, ...]  # [K] the topic's most probable words, and how many of the fits with the topic have them
 
     @property
     def is_real(self) -> NDArray[np.bool_]:
@@ -76,22 +74,13 @@ class Reproducibility:
     def after(self, kept: Sequence[int | None]) -> Reproducibility:
         """Of topics after an edit: where each was before it, or None where it was changed or is new."""
         place = np.array([-1 if k is None else k for k in kept], np.intp)
-        new_place = {k: new for new, k in enumerate(kept) if k is not None}
         columns: dict[str, Any] = {name: np.where(place >= 0, vars(self)[name][place], np.nan) for name in COLUMNS}
-        return replace(
-            self,
-            words=tuple(() if k is None else self.words[k] for k in kept),
-            confused=tuple(
-                tuple((new_place[j], share) for j, share in self.confused[k] if j in new_place) if k is not None else ()
-                for k in kept
-            ),
-            **columns,
-        )
+        return replace(self, words=tuple(() if k is None else self.words[k] for k in kept), **columns)
 
     def to_dict(self) -> dict[str, object]:
         """As JSON holds it."""
         columns = {name: [None if np.isnan(x) else float(x) for x in vars(self)[name]] for name in COLUMNS}
-        return {"n_fits": self.n_fits, **columns, "words": self.words, "confused": self.confused}
+        return {"n_fits": self.n_fits, **columns, "words": self.words}
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], K: int, V: int) -> Reproducibility:
@@ -102,12 +91,10 @@ class Reproducibility:
                 found[name] = np.array([np.nan if x is None else x for x in given[name]], float)
                 if found[name].shape != (K,) or np.any((found[name] < -1) | (found[name] > 1)):
                     raise ValueError(f"expected {K} numbers from -1 to 1")
-            for name, most in (("words", V), ("confused", K)):
-                found[name] = tuple(tuple((int(n), float(share)) for n, share in of_topic) for of_topic in given[name])
-                numbers = list(chain.from_iterable(found[name]))
-                if len(found[name]) != K or not all(0 <= n < most and 0 <= share <= 1 for n, share in numbers):
-                    raise ValueError(f"expected pairs for {K} topics, with numbers below {most} and shares")
-            return cls(**found)
+            words = tuple(tuple((int(v), float(share)) for v, share in of_topic) for of_topic in given["words"])
+            if len(words) != K or not all(0 <= v < V and 0 <= share <= 1 for v, share in chain.from_iterable(words)):
+                raise ValueError(f"expected pairs for {K} topics, of words below {V} and shares")
+            return cls(**found, words=words)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"'reproducibility' makes no sense: {error}") from error
 

@@ -1,9 +1,8 @@
 """`topmix.consensus`: fits of many seeds and samples of documents, matched topic by topic, and one model of them all.
 
 Fits come in pairs: the documents are cut in two at random, and each half is fitted, with a seed of its own. So the two
-of a pair share no document, and what both find is in the data. Two halves vary as much as two bootstrap samples of all
-documents, and take half the time. The model of the consensus is learned from all documents, in one pass that starts
-from the mean of the matched topic proportions of each document.
+of a pair share no document, and what both find is in the data. The model of the consensus is learned from all
+documents, in one pass that starts from the mean of the matched topic proportions of each document.
 """
 
 from __future__ import annotations
@@ -154,7 +153,6 @@ class _Topics:
         self.estimator, self.data, self.corpus = estimator, data, data.corpus
 
     def of_documents(self, shares: sp.csr_array) -> sp.csr_array:
-        """What members say of the data, by documents."""
         return shares
 
     def member(self, fit: object) -> Member:
@@ -268,7 +266,6 @@ def _fitted(source: _Topics, n_fits: int, seed: int, verbose: int) -> list[Membe
 # benchmarks.consensus planted`, and docs/consensus.md.
 
 AMONG = 2  # a word of the n best is there in another fit if it is among the best AMONG n
-LEAST_CONFUSED = 0.1  # of the fits
 LEAST_WEIGHT = 1e-3  # of the most probable word: others are there by the prior
 # Mean similarity, and how often a topic with it matched a planted topic. Between them it is linear.
 CALIBRATION: tuple[tuple[float, float], ...] = (
@@ -298,14 +295,6 @@ def reproducibility_of(
     is_there = found.similarity >= ALIKE
     share, similarity = is_there.mean(axis=0), found.similarity.mean(axis=0)
     low, high = interval(share, n)
-    confused = np.zeros((K, K))  # in how many fits the partner of another topic is nearer than the own one
-    for partner, nearest in zip(found.partner, found.nearest):
-        owner = np.full(max(int(partner.max()), int(nearest.max())) + 1, -1, np.intp)
-        owner[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
-        other = owner[nearest]
-        wrong = np.flatnonzero((other >= 0) & (other != np.arange(K)))
-        confused[wrong, other[wrong]] += 1
-    order = np.argsort(-confused, axis=1, kind="stable")
     return Reproducibility(
         n_fits=n,
         found=share,
@@ -315,7 +304,6 @@ def reproducibility_of(
         sharpness=(found.similarity - found.other).mean(axis=0),
         reliability=reliability_of(similarity),
         words=((),) * K if topics is None else _words(found, is_there, topics, fits),
-        confused=tuple(_pairs(order[k], confused[k] / n, LEAST_CONFUSED) for k in range(K)),
     )
 
 
@@ -336,8 +324,4 @@ def _words(
     times /= np.maximum(is_there.sum(axis=0), 1)[:, None]
     # No word of an empty topic says anything.
     says = [ids[of_topic[ids] > LEAST_WEIGHT * of_topic[ids[0]]] for ids, of_topic in zip(best, topics)]
-    return tuple(_pairs(ids, of_topic) for ids, of_topic in zip(says, times))
-
-
-def _pairs(ids: NDArray[np.intp], share: Floats, least: float = 0.0) -> Pairs:
-    return tuple((int(i), round(float(share[i]), 4)) for i in ids if share[i] >= least)
+    return tuple(tuple((int(v), round(float(share[v]), 4)) for v in ids) for ids, share in zip(says, times))

@@ -1,14 +1,10 @@
 """Edits of a topic model that can be replayed: each is a function from a model to another one.
 
-import topmix
-model = topmix.load("model")
-model = topmix.edits.rename(model, 3, "Sailing")
-model = topmix.edits.merge(model, [2, 7])
-model = topmix.edits.learn(model, corpus, passes=5)
-model.save("edited")
+model = topmix.edits.rename(topmix.load("model"), 3, "Sailing")
+model = topmix.edits.learn(topmix.edits.merge(model, [2, 7]), corpus, passes=5)
 
 None changes the model that it is given. A model remembers its edits in `edits_`, and its file holds them. `script`
-writes them as a program like this one, and `replay` makes them again: the result has the same bits.
+writes them as a program, and `replay` makes them again: the result has the same bits.
 
 An edit is a dict, {"do": name, ...arguments}, as JSON holds it. The signatures of the functions below are the table of
 edits: logs are checked by it, and programs are printed from it.
@@ -346,12 +342,9 @@ class Effect(NamedTuple):
 
 
 def effect_of(before: Model, after: Model, corpus: Corpus, held_out: Corpus | None = None) -> Effect:
-    """Scores of two models on the same sample of documents, before anybody accepts an edit.
-
-    The objective is `score` per token; of clusters of vectors, per document. Completion is the log probability of a
-    fifth of the words of a document, given the others: of `held_out` documents where there are some, else of a sample
-    of the corpus.
-    """
+    """Scores of two models on the same sample of documents. The objective is `score` per token; of clusters of vectors,
+    per document. Completion is the log probability of a fifth of the words of a document, given the others: of
+    `held_out` documents where there are some, else of a sample of the corpus."""
     scorer = EditScorer(corpus, held_out)
     return Effect(*scorer.scores(before), *scorer.scores(after))
 

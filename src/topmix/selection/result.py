@@ -109,7 +109,7 @@ class SweepResult(Printed):
     def to_dict(self) -> dict[str, object]:
         """Everything as numbers and texts, for JSON."""
         return {
-            **{name: value for name, value in vars(self).items() if name not in ("sizes", "allowed", "reader")},
+            **{name: value for name, value in vars(self).items() if name not in ("sizes", "allowed")},
             "sizes": [size.to_dict() for size in self.sizes],
             "fits": [fit.to_dict() for fit in self.fits],
         }
@@ -179,7 +179,7 @@ class ConsensusResult(Printed):
         `high` its interval; `similarity` is how alike the topic is in the fits, and `sharpness` by how much its match
         is better than the next best; `reliability` is the probability that the topic is real. `real` says whether it is
         called real: of such topics 95% are. `always` are words that nearly all fits with the topic have, `sometimes`
-        words that come and go, and `confused` topics that take its place.
+        words that come and go.
     is_real : ndarray of shape (n_topics,)
         The column `real`, by the number of the topic.
     doc_topic : sparse array of shape (n_samples, n_topics)
@@ -230,7 +230,6 @@ class ConsensusResult(Printed):
             "real": r.is_real.tolist(),
             "always": [[words[v] for v in r.always(k)] for k in range(K)],
             "sometimes": [[words[v] for v in r.sometimes(k)] for k in range(K)],
-            "confused": [[j for j, _ in r.confused[k]] for k in range(K)],
         }
 
     def to_dict(self) -> dict[str, object]:

@@ -1,6 +1,5 @@
 """A topic model that learns for months: each batch once, in bounded memory, and through crashes.
 
-A stream is an object around an estimator, with what a single `partial_fit` cannot know, and not more parameters of it.
 Between two batches everything is in one value (`StreamState`). A batch makes the next one, which is written before it
 is used: neither an error nor a kill leaves half a batch.
 
@@ -170,10 +169,8 @@ class Stream:
         return record
 
     def score(self, batch: object) -> float:
-        """Nats per token that some of these documents hold out, as in the records, and nothing is learned.
-
-        Words that the model does not have are left out.
-        """
+        """Nats per token that some of these documents hold out, as in the records, and nothing is learned. Words that
+        the model does not have are left out."""
         return score(self.model, self._counted(batch).in_words(self._kept.words.names).corpus)
 
     def info(self) -> DataFrame:

@@ -48,8 +48,7 @@ class BatchRecord:
         known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
         for name in ("grown", "shrunk", "appeared"):
             known[name] = tuple(int(k) for k in known.get(name, ()))
-        numbers = ("batch", "documents", "tokens", "unknown", "score", "drift", "admitted", "retired", "words")
-        if not all(isinstance(known[name], int | float) for name in numbers if name in known):
+        if not all(isinstance(value, int | float | tuple) for name, value in known.items() if name != "id"):
             raise ValueError("a record has something else than numbers")
         return cls(**known)
 
@@ -57,9 +56,9 @@ class BatchRecord:
 # Which words a stream knows: they are admitted when enough documents had them, and the rarest retire.
 #
 # Counts are of documents, and fade with the half-life of the stream. Words that wait for admission are counted in
-# bounded memory: where there are more than `most`, the count of the first one too many is subtracted from all, and who
-# has nothing left is dropped (Misra and Gries 1982, in the form of Agarwal et al. 2012). A count is then too small by
-# at most the entries seen / (most + 1), so that a word that is frequent enough is never missed for long.
+# bounded memory: where there are more than `most`, the count of the first one too many is subtracted from all, and
+# those with nothing left are dropped (Misra and Gries 1982, in the form of Agarwal et al. 2012). A count is then too
+# small by at most the entries seen / (most + 1).
 
 
 @dataclass(frozen=True)
@@ -117,10 +116,7 @@ def bounded(counts: dict[str, float], most: int) -> dict[str, float]:
 #
 # A new model is written beside the old one. Then the state, which names it, is replaced in one step, and after that the
 # old model is removed. A process that is killed at any moment leaves a state and the model that it names. A stream that
-# finds another state than the one that it left writes nothing.
-#
-# In object storage a file is replaced in one step, too, so the same holds there. It has no locks: of two processes that
-# write at the same moment neither may notice the other, so let one write.
+# finds another state than the one that it left writes nothing. Object storage has no locks, so let one process write.
 
 STATE, LOCK, KIND = "state", "lock", "topmix-stream"
 
