@@ -6,7 +6,6 @@ import csv
 import json
 import sys
 
-import joblib
 import numpy as np
 import pytest
 
@@ -66,9 +65,9 @@ def test_gensim_keeps_priors_that_differ_by_topic(corpus):
     assert lda.state.sstats.min() > -1e-9  # tokens, without the prior
 
 
-def test_gensim_loads_the_saved_model(model, tmp_path):
+def test_gensim_saves_and_loads_the_model(model, tmp_path):
     models = pytest.importorskip("gensim.models", reason="gensim is not installed")
-    export(model, tmp_path / "model.gensim")
+    to_gensim(model).save(str(tmp_path / "model.gensim"))
     lda = models.LdaModel.load(str(tmp_path / "model.gensim"))
     mean = model.components_ / model.components_.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(lda.get_topics(), mean, rtol=1e-6)
@@ -152,8 +151,6 @@ READ_TOPICS = {
     "tsv": lambda path, words: _table_topics(path, "\t", words),
     "parquet": lambda path, words: _parquet_topics(path, words),
     "pyldavis": lambda path, words: np.array(json.loads(path.read_text())["topic_term_dists"]),
-    "sklearn": lambda path, words: joblib.load(path).components_,
-    "gensim": lambda path, words: _gensim_topics(path),
     "mallet": lambda path, words: np.array(
         [float(line.split("\t")[2]) for line in (path / "topic-word-weights.txt").read_text().splitlines()]
     ).reshape(5, 40),
@@ -177,30 +174,19 @@ def _parquet_topics(path, words):
     return phi
 
 
-def _gensim_topics(path):
-    return pytest.importorskip("gensim.models", reason="gensim is not installed").LdaModel.load(str(path)).get_topics()
-
-
 @pytest.mark.parametrize("format", EXPORTS)
 def test_every_export_holds_the_topics_of_the_model(model, corpus, format, tmp_path):
-    if format == "gensim":
-        pytest.importorskip("gensim.models", reason="gensim is not installed")
     by_name, by_format = tmp_path / f"by-name{EXPORTS[format][0]}", tmp_path / "by-format"
     export(model, by_format, format, corpus)
     if format != "mallet":  # a folder has no ending
         export(model, by_name, corpus=corpus)
     words = model.feature_names_in_.tolist()
-    # Libraries that can train further get the pseudo-counts; tables get the probabilities of the model.
-    wanted = model.components_ if format in ("sklearn", "gensim", "mallet") else model.topic_word_
+    # MALLET has the pseudo-counts; tables get the probabilities of the model.
+    wanted = model.components_ if format == "mallet" else model.topic_word_
     wanted = wanted / wanted.sum(axis=1, keepdims=True)
     for path in [by_format] if format == "mallet" else [by_format, by_name]:
         phi = READ_TOPICS[format](path, words)
         np.testing.assert_allclose(phi / phi.sum(axis=1, keepdims=True), wanted, rtol=1e-4)
-
-
-def test_saved_for_scikit_learn(model, tmp_path):
-    export(model, tmp_path / "model.joblib")
-    np.testing.assert_array_equal(joblib.load(tmp_path / "model.joblib").components_, model.components_)
 
 
 def test_what_cannot_be_is_said(model, corpus, tmp_path):

@@ -56,7 +56,6 @@ def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
     days = [f"2024-{1 + d % 12:02}-01" for d in range(len(corpus))]
     by_half = LDA(3, topic_word_prior=ByGroup("half"), max_iter=2).fit(corpus, metadata={"half": halves})
     calls = {
-        "convergence": lambda **more: plot.convergence(model, **more),
         "top_words": lambda **more: plot.top_words(model, 2, **more),
         "topic_map": lambda **more: plot.topic_map(model, **more),
         "ellipses": lambda **more: plot.ellipses(gaussian, X, **more),
@@ -73,22 +72,6 @@ def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
         assert draw(ax=ax) is ax
         assert draw().figure is not ax.figure
         plt.close("all")
-
-
-def test_convergence_is_the_history(model, ax):
-    plot.convergence(model, ax=ax, against="pass")
-    x, y = ax.lines[0].get_data()
-    assert x.tolist() == list(range(1, len(model.history_) + 1))
-    assert y.tolist() == [record.objective for record in model.history_]
-    assert y[-1] == model.elbo_
-    assert ax.get_xlabel() == "passes"
-    assert ax.get_legend() is None
-    ax.clear()
-    plot.convergence(model, model, ax=ax, labels=["first", "second"])
-    assert ax.lines[1].get_xdata().tolist() == [record.seconds for record in model.history_]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["first", "second"]
-    with pytest.raises(ValueError, match="'seconds' or 'pass'"):
-        plot.convergence(model, ax=ax, against="time")
 
 
 def test_top_words_are_those_of_the_model(model, ax):

@@ -1,7 +1,6 @@
 """Plots of fitted models with matplotlib (`pip install 'topmix[plot]'`)."""
 
 from topmix.apps.plot import (
-    convergence,
     effects,
     ellipses,
     sweep,
@@ -14,6 +13,6 @@ from topmix.apps.plot import (
 )
 
 __all__ = [
-    "convergence", "effects", "ellipses", "sweep", "top_words", "topic_map", "topic_tree",
+    "effects", "ellipses", "sweep", "top_words", "topic_map", "topic_tree",
     "topics_by", "topics_over_time", "words_by",
 ]  # fmt: skip

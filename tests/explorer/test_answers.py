@@ -423,7 +423,7 @@ def test_models_without_documents_or_edits_are_explored_too(documents):
         topic = explorer.session.snapshot.topic(0)
         assert topic["near"] == []
         assert "--corpus" in topic["hint"]
-        assert explorer.session.snapshot.tree() == {"order": [], "joins": []}
+        assert explorer.session.snapshot.tree == {"order": [], "joins": []}
         assert "href=" in explorer._repr_html_()
 
 

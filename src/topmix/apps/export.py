@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from topmix.base import dirichlet
-from topmix.base.atomic import atomic_write, check_can_write, check_plain_file
+from topmix.base.atomic import atomic_write, check_can_write
 from topmix.base.checks import CorpusError
 from topmix.base.paths import path_of
 from topmix.corpus.corpus import Corpus
@@ -141,18 +141,6 @@ def to_pyldavis(model: Model, corpus: object) -> dict[str, object]:
     }
 
 
-def save_sklearn(model: Model, path: Path, corpus: Corpus | None = None) -> None:
-    import joblib
-
-    with atomic_write(path) as file:
-        joblib.dump(to_sklearn(model), file)
-
-
-def save_gensim(model: Model, path: Path, corpus: Corpus | None = None) -> None:
-    check_plain_file(path)  # gensim writes others beside it
-    to_gensim(model).save(str(path))
-
-
 def _topics_and_priors(model: Model) -> tuple[FittedTopics, np.ndarray, np.ndarray]:
     """What was learned, alpha [K], eta [K, V]."""
     fitted = fitted_of(model)
@@ -234,14 +222,12 @@ EXPORTS: dict[str, tuple[str, Callable[[Model, Path, Corpus | None], None]]] = {
     "tsv": (".tsv", write_tsv),
     "parquet": (".parquet", write_parquet),
     "pyldavis": (".json", write_pyldavis),
-    "sklearn": (".joblib", save_sklearn),
-    "gensim": (".gensim", save_gensim),
     "mallet": ("", write_mallet),
 }
 
 
 def export(model: Model, path: str | os.PathLike[str], format: str | None = None, corpus: object = None) -> None:
-    """Write a fitted model to a file for another program.
+    """Write a fitted model to a file for another program. For scikit-learn and gensim see `to_sklearn` and `to_gensim`.
 
     Parameters
     ----------
@@ -249,7 +235,7 @@ def export(model: Model, path: str | os.PathLike[str], format: str | None = None
         A fitted topic model. Mixtures of counts have only the tables: csv, tsv and parquet.
     path
         The file to write; a folder for "mallet".
-    format : {"csv", "tsv", "parquet", "pyldavis", "sklearn", "gensim", "mallet"} or None
+    format : {"csv", "tsv", "parquet", "pyldavis", "mallet"} or None
         The format. None recognises it by the name of the file.
     corpus : Corpus, what `fit` of the model takes, or None
         Documents. "pyldavis" needs them; "mallet" writes doc-topics.txt if they are given.

@@ -37,22 +37,6 @@ SWEEP_LABELS = {
 }  # fmt: skip
 
 
-def convergence(
-    *models: BaseEstimator, ax: Axes | None = None, against: str = "seconds", labels: Sequence[str] | None = None
-) -> Axes:
-    """The objective after each pass of one or several models, against "seconds" or "pass"."""
-    if against not in ("seconds", "pass"):
-        raise ValueError(f"against={against!r}: pass 'seconds' or 'pass'")
-    is_own, ax = ax is None, figure.axes_of(ax)
-    for n, model in enumerate(models):
-        x = [record.seconds if against == "seconds" else record.n_pass for record in model.history_]
-        label = labels[n] if labels else type(model).__name__
-        ax.plot(x, [record.objective for record in model.history_], marker=".", color=figure.colour_of(n), label=label)
-    if len(models) > 1:
-        figure.legend(ax, is_own=is_own)
-    return figure.finish(ax, xlabel="seconds" if against == "seconds" else "passes", ylabel="objective")
-
-
 def top_words(
     model: BaseEstimator, topic: int, ax: Axes | None = None, *, n: int = 15, relevance: float = RELEVANCE
 ) -> Axes:

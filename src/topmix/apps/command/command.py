@@ -11,11 +11,11 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperCommand
@@ -32,19 +32,12 @@ NO_FLAGS: Groups = {}
 NO_DEFAULTS: Mapping[str, str] = {}
 
 
-class Formatter(Protocol):
-    """Typer's, of which it has no public name."""
-
-    def section(self, name: str, /) -> AbstractContextManager[None]: ...
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, /) -> None: ...
-
-
 class Command(TyperCommand):
     """Options stand under headings, as their `rich_help_panel` says, in plain text that can be read in a pipe."""
 
     more_headings: ClassVar[frozenset[str]] = frozenset()  # shown by --help-all only
 
-    def format_options(self, ctx: typer.Context, formatter: Formatter) -> None:  # type: ignore[override]
+    def format_options(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             if (record := parameter.get_help_record(ctx)) is not None:

@@ -80,7 +80,7 @@ def make_app(session: Session) -> Starlette:
         "/api/find": lambda now, q: now.find(q["q"]),
         "/api/suggest": lambda now, q: now.suggest(q["q"]),
         "/api/word": lambda now, q: now.word(q["q"]),
-        "/api/tree": lambda now, q: now.tree(),
+        "/api/tree": lambda now, q: now.tree,
         "/api/documents": lambda now, q: now.search(
             q["words"], q["topic"] or None, q["column"], q["value"], whole(q["offset"] or "0")
         ),

@@ -67,15 +67,8 @@ class Events:
 
 
 class Watch:
-    """Pass it to an estimator as a callback. `show` gets a fitted copy now and then, `on_pass` the record of each pass.
-
-    Parameters
-    ----------
-    show, on_pass
-        Who shows it.
-    is_interrupted : callable
-        Says whether a pause must end, for instance because of Ctrl-C.
-    """
+    """A callback of an estimator. `show` gets a fitted copy now and then, and `on_pass` the record of each pass.
+    `is_interrupted` says whether a pause must end, for instance because of Ctrl-C."""
 
     def __init__(
         self,

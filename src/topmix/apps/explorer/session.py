@@ -90,7 +90,7 @@ class Session:
     def show(self, model: Model) -> None:
         """A new snapshot, during a fit."""
         made = Snapshot(model, self.library, self.snapshot, is_passing=True)
-        made.prepare()
+        _ = made.overview_json  # now, and not when somebody asks
         made.index.prepare()
         with self._lock:
             self._swap(made)
@@ -106,7 +106,7 @@ class Session:
     ) -> None:
         """The model after these edits is what is shown from now on. Its documents are visited in the background."""
         made = Snapshot(model, self.library, self.snapshot)
-        made.prepare()
+        _ = made.overview_json  # now, and not when somebody asks
         if scores is not None:
             made.scores = scores
         self.journal.move(done, undone, write=write)  # before anybody sees it

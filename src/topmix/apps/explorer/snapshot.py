@@ -73,7 +73,6 @@ class Snapshot:
     def draw_map(self) -> None:
         self.positions = self.topics.places
         del self.overview_json
-        self.prepare()
 
     @cached_property
     def numbering(self) -> Numbering:
@@ -91,9 +90,6 @@ class Snapshot:
         corpus = None if self.library is None else self.library.corpus
         found = overview(self.view, corpus, self.positions, words=self.labels)
         return as_json(found | {"frozen": list(self.view.frozen)})
-
-    def prepare(self) -> None:
-        _ = self.overview_json
 
     def compute_mixes(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
         """Slow: visits all documents, as long as somebody wants it."""
@@ -176,12 +172,8 @@ class Snapshot:
                 has[k] = True
         return np.flatnonzero(has).tolist()
 
-    def tree(self) -> Json:
-        with self._slow:
-            return self._tree
-
     @cached_property
-    def _tree(self) -> Json:
+    def tree(self) -> Json:
         return {"order": list(range(self.n_topics)), "joins": []} if self.n_topics > TREE_TOPICS else tree(self.topics)
 
     def compare(self, first: object, second: object, n: int = 25) -> Json:
@@ -226,7 +218,7 @@ class Snapshot:
         """A whole document, what is written beside it, and the documents most similar to it."""
         library = self._documents(d)
         exact = proportions(self.model, library.corpus[d : d + 1])[0]
-        similar = [] if self.mixes is None else library.nearest(d, 8) or self.mixes.similar(d, 8)
+        similar = [] if self.mixes is None else self.mixes.similar(d, 8)
         return {
             **self._card(library, d, exact, LONGEST_TEXT, LONGEST_COUNTS),
             "tokens": float(library.lengths[d]),

@@ -86,22 +86,11 @@ def error_reply(status: int, why: object) -> Response:
 
 
 class Guard:
-    """An ASGI application that passes on what is allowed.
+    """An ASGI application that passes on to `app` what is allowed.
 
-    Parameters
-    ----------
-    app
-        The application behind it.
-    token : str or None
-        None lets everybody in: for a service that is meant to be public.
-    hosts : names
-        Names in the header Host that are this server's, besides those of the loopback address. "*" allows all.
-    open_paths : paths
-        Paths that need no token, for instance of a health check.
-    max_body : int
-        Bytes of a body, at most.
-    cookie : str
-        The name of the cookie. Cookies of one host are seen by all of its ports, so it should have the port in it.
+    A token of None lets everybody in: for a service that is meant to be public. `hosts` are names in the header Host
+    that are this server's, besides those of the loopback address; "*" allows all. `open_paths` need no token, and
+    `max_body` is in bytes. All ports of a host see its cookies, so the name of the cookie should have the port in it.
     """
 
     def __init__(

@@ -35,20 +35,9 @@ BACKLOG = 100  # clients that wait to be accepted
 class Server:
     """A server for an ASGI application. Nothing is reachable before `start` or `run`, but the address is known.
 
-    Parameters
-    ----------
-    app
-        The application.
-    host : str
-        The address to listen at. The default is seen by this machine alone.
-    port : int
-        0 takes one that is free.
-    token : str or None
-        The secret in the address. None lets everybody in; the default makes a new one.
-    hosts, open_paths, max_body
-        As in `Guard`.
-    on_stop : callable or None
-        Called when the server is asked to stop, so that streams can end.
+    The default host is seen by this machine alone, and port 0 is one that is free. The token is the secret in the
+    address: "" makes a new one, and None lets everybody in. `hosts`, `open_paths` and `max_body` are those of `Guard`.
+    `on_stop` is called when the server is asked to stop, so that streams can end.
 
     Examples
     --------
