@@ -51,7 +51,7 @@ def a_fit(sample, cut, K=12, n_shards=3, n_passes=3, hdp=None):
     fit = Fit(problem, None)
     fit.workers, fit.state = Serial().open(shards, problem.step, 1), State(pseudo_counts=pseudo_counts)
     fit.batches, fit.lengths = shards.rows, [shard.lengths for shard in shards]
-    search = problem.plan.schedule(fit, np.random.default_rng(0))
+    search = problem.plan(fit, np.random.default_rng(0))
     learner = Memoized().passes(model, fit.workers, fit.state)
     *_, result = itertools.islice(learner, n_passes)
     return search.snapshot(result), learner, search

@@ -13,7 +13,7 @@ from topmix.data import Corpus
 from topmix.learn.documents import Documents, Posteriors
 from topmix.learn.fit import Moment
 from topmix.learn.search import TRIAL
-from topmix.learn.topic_search import FAILURES, FRESH, SearchedTopics, TopicSearchPlan
+from topmix.learn.topic_search import FAILURES, FRESH, SearchedTopics
 from topmix.learners import PassResult, State
 from topmix.models.document_prior import DocTopics
 from topmix.models.stick_prior import StickPrior, Sticks
@@ -108,8 +108,7 @@ class Search(SearchedTopics):
 def started(bound_of, *, max_iter=200, warm_up=0, polish=3, most=16, sizes=False, n_passes=0):
     posteriors = Posteriors("collapsed", DocumentOptions(), None, 0, False, None, True)
     settings = {"warm_up": warm_up, "polish": polish, "max_topics": most, "chooses_size": sizes}
-    plan = TopicSearchPlan(empty=documents(4, 0.0).model, posteriors=posteriors, **settings)
-    return Search(FakeFit(bound_of, max_iter, n_passes), plan, np.random.default_rng(0))
+    return Search(FakeFit(bound_of, max_iter, n_passes), np.random.default_rng(0), posteriors=posteriors, **settings)
 
 
 def run(search, n, following=None):

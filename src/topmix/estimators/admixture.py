@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Self, Unpack
 
@@ -28,7 +29,7 @@ from topmix.io.documents import AS_IT_IS
 from topmix.io.reading import How, Reading
 from topmix.io.rows import in_groups, split_groups
 from topmix.learn.cluster_exchanges import exchanged
-from topmix.learn.cluster_search import ClusterSearchPlan
+from topmix.learn.cluster_search import SearchedClusters
 from topmix.learn.learners import Learner
 from topmix.learn.problem import FitSettings, Outcome, Problem
 from topmix.models.document_prior import DocumentPrior
@@ -222,7 +223,8 @@ class AdmixtureEstimator(VectorMixture):
         problem = replace(super()._problem(data, weight, K, before), warm_up=self._warm_up())
         if not (self._is_process() and problem.learner.has_memo):
             return problem
-        return replace(problem, plan=ClusterSearchPlan(max(len(data), int(self.n_components))))
+        plan = partial(SearchedClusters, max_clusters=max(len(data), int(self.n_components)))
+        return replace(problem, plan=plan)
 
     def _check_warm(self, f: FittedMixture, K: int) -> None:
         super()._check_warm(f, f.n_topics if self._is_process() else K)

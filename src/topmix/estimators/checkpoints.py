@@ -16,7 +16,6 @@ from topmix.estimators.estimator import Estimator
 from topmix.learn.asynchronous import Asynchronous
 from topmix.learn.checkpoint import Checkpoint, ClusterFiles, TopicFiles
 from topmix.learn.problem import Given, Problem
-from topmix.learn.schedules import TopicPlan
 from topmix.results.topics import FittedTopics
 from topmix.steps.inference import Inference
 
@@ -31,7 +30,7 @@ def checkpoint_of(estimator: Estimator[FittedTopics], problem: Problem, keep: Ke
         raise ValueError(f"a checkpoint does not hold the responsibilities of {type(inference).__name__}")
     corpus = problem.data
     assert isinstance(corpus, Corpus)
-    assert isinstance(problem.plan, TopicPlan)
+    assert problem.empty is not None
     about = _described_fit(estimator, corpus)
     if corpus.design is not None:
         about["the covariates"] = _crc(corpus.design.x, corpus.design.row)
@@ -40,7 +39,7 @@ def checkpoint_of(estimator: Estimator[FittedTopics], problem: Problem, keep: Ke
     if estimator._is_warm() and estimator._fitted is not None:
         start = estimator._fitted.topics
         about["the start"] = _crc(start.words.pseudo_counts(), start.prior.alpha)
-    return Checkpoint(path_of(keep.path), about, TopicFiles.like(problem.plan.empty), keep.every)
+    return Checkpoint(path_of(keep.path), about, TopicFiles.like(problem.empty), keep.every)
 
 
 def checkpoint_of_clusters(estimator: Estimator, problem: Problem, keep: Keep, files: ClusterFiles) -> Checkpoint:

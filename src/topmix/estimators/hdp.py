@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from topmix.io.reading import Reading
 from topmix.learn.documents import Posteriors
 from topmix.learn.learners import Learner
 from topmix.learn.problem import Problem
-from topmix.learn.topic_search import TopicSearch, TopicSearchPlan, largest_size
+from topmix.learn.topic_search import SearchedTopics, TopicSearch, largest_size
 from topmix.models.stick_prior import StickPrior, Sticks
 from topmix.models.topic_words import TopicWords
 from topmix.models.topics import DocumentOptions, TopicModel
@@ -114,8 +115,8 @@ class HDP(Seeded, VariationalTopics):
         quarter = problem.max_iter // 4
         warm_up = min(search.warm_up, quarter) if posteriors.final == "collapsed" else 0
         empty = posteriors.under(first.empty, "collapsed" if warm_up else "variational", is_searching=True)
-        plan = TopicSearchPlan(
-            empty=empty,
+        plan = partial(
+            SearchedTopics,
             posteriors=posteriors,
             warm_up=warm_up,
             polish=min(search.polish, quarter),
@@ -124,7 +125,7 @@ class HDP(Seeded, VariationalTopics):
         )
         first = replace(first, empty=empty, sparse=False, posteriors=posteriors, is_searching=True)
         step = TopicStep(cold_visits=1)  # moves need the topics of documents, so visits start from the last one
-        return replace(problem, first=first, step=step, plan=plan)
+        return replace(problem, first=first, step=step, plan=plan, empty=empty)
 
     def _posteriors(self) -> Posteriors:
         """How topics and documents are solved in the parts of a fit."""

@@ -27,7 +27,7 @@ from topmix.io.reading import Reading
 from topmix.learn.fit import run
 from topmix.learn.learners import Batch, Memoized
 from topmix.learn.problem import FitSettings, Given, Outcome, Problem
-from topmix.learn.schedules import ResponsePlan, TopicPlan, joined
+from topmix.learn.schedules import ResponsePasses, joined
 from topmix.models.document_prior import DocTopics, DocumentPrior
 from topmix.models.response_prior import Responded, ResponsePrior
 from topmix.models.topics import TopicModel
@@ -249,10 +249,10 @@ def _targets(corpus: Corpus) -> Array:
 
 def _responding(problem: Problem, model: TopicModel, docs: DocTopics, weight: float, n_classes: int) -> Problem:
     """Passes with responses of this weight. `docs` are the topics of documents before them."""
-    base, plan = model.prior, problem.plan
+    base = model.prior
     assert isinstance(base, DocumentPrior)
     assert isinstance(problem.data, Corpus)
-    assert isinstance(plan, TopicPlan)
+    assert problem.empty is not None
     prior = ResponsePrior(
         base.alpha,
         base.posterior,
@@ -265,8 +265,8 @@ def _responding(problem: Problem, model: TopicModel, docs: DocTopics, weight: fl
     for _ in range(ROUNDS):
         prior = prior.responding_to(responded)
     start = replace(copy.deepcopy(model), prior=prior)
-    empty = replace(plan.empty, prior=prior)
-    return replace(problem, first=Given(start, start.pseudo_counts()), plan=ResponsePlan(empty))
+    empty = replace(problem.empty, prior=prior)
+    return replace(problem, first=Given(start, start.pseudo_counts()), plan=ResponsePasses, empty=empty)
 
 
 def _of_processors(engine: Engine) -> Engine:

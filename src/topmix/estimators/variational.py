@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -31,9 +32,9 @@ from topmix.io.reading import How, Reading
 from topmix.learn.fit import run
 from topmix.learn.history import Record
 from topmix.learn.learners import Learner, streamed
-from topmix.learn.problem import FitSettings, Given, Outcome, Problem
-from topmix.learn.sampling import FIRST_PASSES, LAST_PASSES, SampledTopics
-from topmix.learn.schedules import MOST_PASSES, ByVersion, TopicPlan, VersionedTopics, VersionPasses
+from topmix.learn.problem import FitSettings, Given, Outcome, PassPlan, Problem
+from topmix.learn.sampling import FIRST_PASSES, LAST_PASSES, SamplingSchedule
+from topmix.learn.schedules import MOST_PASSES, ByVersion, TopicPasses, VersionedTopics, VersionPasses
 from topmix.models.covariate_prior import BURN_IN, KEPT_DRAWS
 from topmix.models.topics import RESTARTED, DocumentOptions, TopicModel
 from topmix.models.word_versions import WordVersions
@@ -245,12 +246,11 @@ class VariationalTopics(Learning, EditedTopics):
         about: Settings = {"owner": type(self).__name__, "engine": self._engine()}
         corpus, reading = read(X, how, **about) if f is None else read_growing(X, f.reading, **about)
         problem = self._problem(corpus, reading, learner, inference, searches=False)
-        assert isinstance(problem.plan, TopicPlan)
-        empty = problem.plan.empty
+        assert problem.empty is not None
         if f is None:
-            f, model = FittedTopics(reading=reading, model=empty), problem.first.model(self._rng())[0]
+            f, model = FittedTopics(reading=reading, model=problem.empty), problem.first.model(self._rng())[0]
         else:
-            model = replace(f.topics.grown(corpus.n_words), document_options=empty.document_options)
+            model = replace(f.topics.grown(corpus.n_words), document_options=problem.empty.document_options)
         n_seen = f.n_seen + corpus.n_docs
         n_tokens_seen = (f.n_tokens_seen or f.n_seen * corpus.n_tokens / corpus.n_docs) + corpus.n_tokens
         tokens_per_row = n_tokens_seen / n_seen if problem.weighs_tokens else None
@@ -291,7 +291,9 @@ class VariationalTopics(Learning, EditedTopics):
         if warm is not None and searches:
             self._check_warm(warm)
         restarts = isinstance(self.init, str) and self.init in RESTARTED and warm is None and inference.starts_cold
-        plan = SampledTopics(empty, restarts, sweeps, draws, self.max_time) if sweeps else TopicPlan(empty, restarts)
+        plan: PassPlan = partial(TopicPasses, restarts=restarts)
+        if sweeps:
+            plan = partial(SamplingSchedule, restarts=restarts, sweeps=sweeps, draws=draws, max_time=self.max_time)
         is_sparse = learner.fades and searches and max_iter > 0
         seed = int(check_random_state(self.random_state).randint(2**31)) if inference.by_tokens else 0
         return Problem(
@@ -307,6 +309,7 @@ class VariationalTopics(Learning, EditedTopics):
             max_iter=max_iter,
             least_gain=any_number(self.tol, "tol") * max(corpus.n_tokens, 1.0),
             plan=plan,
+            empty=empty,
             is_warm=warm is not None,
             weighs_tokens=inference.by_tokens and not learner.remembers_rows,
         )

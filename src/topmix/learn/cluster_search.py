@@ -34,7 +34,7 @@ from topmix.learn.cluster_exchanges import (
 )
 from topmix.learn.clusters import ClusterPasses
 from topmix.learn.documents import by_topic, moved
-from topmix.learn.fit import Fit, Schedule
+from topmix.learn.fit import Fit
 from topmix.learn.learners import PassResult
 from topmix.learn.search import Move, Search, SearchSnapshot
 from topmix.learn.topic_moves import Pair, names_of, of_documents, of_sticks
@@ -82,20 +82,12 @@ class Sample(NamedTuple):
     scale: float  # rows that there are for each of the sample
 
 
-@dataclass(frozen=True)
-class ClusterSearchPlan:
+class SearchedClusters(Search[ClusterSnapshot], ClusterPasses):
     """Passes over groups of rows, between which the number of clusters changes."""
 
-    max_clusters: int
-
-    def schedule(self, fit: Fit, rng: np.random.Generator) -> Schedule:
-        return SearchedClusters(fit, self.max_clusters, rng)
-
-
-class SearchedClusters(Search[ClusterSnapshot], ClusterPasses):
     tried: TriedClusters
 
-    def __init__(self, fit: Fit, max_clusters: int, rng: np.random.Generator) -> None:
+    def __init__(self, fit: Fit, rng: np.random.Generator, max_clusters: int) -> None:
         p = fit.problem
         assert isinstance(p.data, GroupedRows)
         assert isinstance(p.step, GroupStep)

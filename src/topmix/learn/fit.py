@@ -40,13 +40,8 @@ class Schedule:
 
     phase = LEARNING  # what the present pass does
 
-    def __init__(self, fit: Fit) -> None:
-        self.fit = fit
-
-    @classmethod
-    def schedule(cls, fit: Fit, rng: np.random.Generator) -> Schedule:
-        """A kind of schedule is a plan, unless it needs more."""
-        return cls(fit)
+    def __init__(self, fit: Fit, rng: np.random.Generator) -> None:
+        self.fit, self.rng = fit, rng
 
     def direction(self, model: SomeModel) -> str:
         """Where the objective goes from pass to pass: see `Stopping`."""
@@ -129,7 +124,7 @@ class Fit:
         self.model: SomeModel = None  # of the last pass
         self.following: SomeModel = None  # what the next pass starts from, where that is another
         self.state = State()
-        self.schedule, self.stopping = Schedule(self), Stopping(0, 0.0)
+        self.schedule, self.stopping = Schedule(self, np.random.default_rng(0)), Stopping(0, 0.0)
         self.passes: Passes = no_passes()
         self.batches: Batches = []
         self.updates_per_pass = 1
@@ -158,7 +153,7 @@ class Fit:
         self.stopping = Stopping(p.max_iter, p.least_gain, warm_up=warm_up, before=p.before)
         if p.max_iter:
             self.workers = p.learner.open(task, rng)
-        self.schedule = p.plan.schedule(self, rng)
+        self.schedule = p.plan(self, rng)
         direction = self.schedule.direction(self.model)
         direction = p.learner.direction if direction == "rises" else direction
         self.stopping = replace(self.stopping, direction=direction)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from topmix.engines.engine import Engine
 from topmix.learn.history import Callback, Clock, Record
 from topmix.learn.learners import PassMaker
 from topmix.models.model import SomeModel, SomeTotal
+from topmix.models.topics import TopicModel
 from topmix.steps import LocalStep
 
 if TYPE_CHECKING:  # checkpoints and schedules are of fits
@@ -43,10 +44,7 @@ class Given(NamedTuple):
         return self.start, self.pseudo_counts
 
 
-class PassPlan(Protocol):
-    """Which schedule a fit has."""
-
-    def schedule(self, fit: Fit, rng: np.random.Generator) -> Schedule: ...
+PassPlan: TypeAlias = "Callable[[Fit, np.random.Generator], Schedule]"  # a schedule, perhaps with settings of its own
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,7 @@ class Problem:
     max_iter: int
     least_gain: float  # a pass that changes the objective by less has converged
     plan: PassPlan
+    empty: TopicModel | None = None  # of topics: priors and options, without counts
     weight: np.ndarray | None = None  # of each row
     batches: int = 10  # of a pass, where the learner has no size for them
     deals_first: bool = False  # rows are dealt to shards before the first model, and once for all starts

@@ -31,11 +31,11 @@ import numpy as np
 
 from topmix.base.fields import ModelFileError
 from topmix.learn.chains import Chain
-from topmix.learn.fit import Fit, Moment, Schedule
+from topmix.learn.fit import Fit, Moment
 from topmix.learn.history import DRAWING, LEARNING, POLISHING, SAMPLING, SWEEPS, Record
 from topmix.learn.learners import Passes, PassResult
 from topmix.learn.problem import Stopping
-from topmix.learn.schedules import TopicPasses, TopicPlan
+from topmix.learn.schedules import TopicPasses
 from topmix.learn.tokens import exchanged
 from topmix.models.covariate_prior import CovariatePrior
 from topmix.models.document_prior import DocumentPrior, places
@@ -133,28 +133,24 @@ def _polishing(history: Sequence[Record]) -> float:
     return LAST_PASSES * max(end - begin for begin, end in pairwise(ends))
 
 
-@dataclass(frozen=True)
-class SampledTopics(TopicPlan):
-    """Passes over documents with sampling between the first and the last."""
-
-    sweeps: int = 0
-    draws: int = 0
-    max_time: float | None = None  # seconds, of which sampling leaves some
-
-    def schedule(self, fit: Fit, rng: np.random.Generator) -> Schedule:
-        return SamplingSchedule(fit, self, rng)
-
-
 class SamplingSchedule(TopicPasses):
-    """The schedule of a fit with sweeps."""
+    """Passes over documents with sampling between the first and the last, which leaves some of `max_time` seconds."""
 
-    def __init__(self, fit: Fit, plan: SampledTopics, rng: np.random.Generator) -> None:
-        super().__init__(fit, plan, rng)
-        self.plan = SamplingPlan(plan.sweeps, int(rng.integers(2**63)), plan.max_time, plan.draws)
+    def __init__(
+        self,
+        fit: Fit,
+        rng: np.random.Generator,
+        restarts: bool,
+        sweeps: int,
+        draws: int = 0,
+        max_time: float | None = None,
+    ) -> None:
+        super().__init__(fit, rng, restarts)
+        self.plan = SamplingPlan(sweeps, int(rng.integers(2**63)), max_time, draws)
         self.phase = LEARNING
         self.is_told_to_end = False
         self.model_before: TopicModel | None = None  # the one that sampling began with, unless it is large
-        self.model: TopicModel = plan.empty  # of the next pass
+        self.model = self.empty  # of the next pass
         self.chain: Chain | None = None  # where sweeps are made in one place
         self.exchanged: dict[str, float] = {}  # since the last pass
 

@@ -30,22 +30,15 @@ from topmix.models.words import WordStats
 from topmix.steps import Info
 
 
-@dataclass(frozen=True)
-class TopicPlan:
-    """Passes over documents. Priors follow the statistics after each pass."""
-
-    empty: TopicModel  # priors and options, without counts
-    restarts_small_topics: bool = False  # topics that are small after the first pass start again
-
-    def schedule(self, fit: Fit, rng: np.random.Generator) -> Schedule:
-        return TopicPasses(fit, self, rng)
-
-
 class TopicPasses(Schedule):
-    def __init__(self, fit: Fit, plan: TopicPlan, rng: np.random.Generator) -> None:
-        super().__init__(fit)
-        restarts = plan.restarts_small_topics and fit.problem.learner.fades
-        self.empty, self.second_start = plan.empty, int(rng.integers(2**63)) if restarts else None
+    """Passes over documents. Priors follow the statistics after each pass, and topics that are small after the first
+    one may start again."""
+
+    def __init__(self, fit: Fit, rng: np.random.Generator, restarts: bool = False) -> None:
+        super().__init__(fit, rng)
+        assert fit.problem.empty is not None
+        again = restarts and fit.problem.learner.fades
+        self.empty, self.second_start = fit.problem.empty, int(rng.integers(2**63)) if again else None
 
     @property
     def corpus(self) -> Corpus:
@@ -90,15 +83,9 @@ class TopicPasses(Schedule):
         state.pseudo_counts = None if again is None else self.empty.prior.no_stats(again)
 
 
-class ResponsePlan(TopicPlan):
-    """Passes in which topics learn from the responses of documents as well."""
-
-    def schedule(self, fit: Fit, rng: np.random.Generator) -> Schedule:
-        return ResponsePasses(fit, self, rng)
-
-
 class ResponsePasses(TopicPasses):
-    """After each pass, coefficients follow the topics that documents have."""
+    """Topics learn from the responses of documents as well: after each pass, coefficients follow the topics that
+    documents have."""
 
     phase = RESPONDING
 

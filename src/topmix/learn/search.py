@@ -167,8 +167,8 @@ class Search(Schedule, Generic[S]):
 
     def __init__(self, fit: Fit, rng: np.random.Generator, polish: int = 0, warm_up: int = 0, fresh: int = 1) -> None:
         """With so many passes at the end, and before the first snapshot: of warming up, and with a fresh start."""
-        super().__init__(fit)
-        self.rng, self.polish = rng, polish
+        super().__init__(fit, rng)
+        self.polish = polish
         self.n_passes = self.n_kept = len(fit.history)
         self.pace = Pace()  # of passes that were not on trial
         self.made: dict[str, float] = {}  # moves since the last record

@@ -24,9 +24,8 @@ from topmix.base.component import Component
 from topmix.base.fields import ModelFileError
 from topmix.corpus.corpus import Corpus
 from topmix.learn.documents import Documents, Posteriors
-from topmix.learn.fit import Fit, Schedule
+from topmix.learn.fit import Fit
 from topmix.learn.learners import PassResult
-from topmix.learn.schedules import TopicPlan
 from topmix.learn.search import TRIAL, Listed, Move, Search, Trial, are_numbers
 from topmix.learn.topic_moves import Pair, Rows, candidates, decide, splits
 from topmix.models.stored import Flag, Stored, choice, integer
@@ -226,36 +225,36 @@ REFRESH = 3  # the same with the topics that are there
 ROOM = 0.25  # for more topics, over K: with less below the largest number a trial is not worth it
 
 
-@dataclass(frozen=True, kw_only=True)
-class TopicSearchPlan(TopicPlan):
-    """Passes between which the number of topics changes."""
-
-    posteriors: Posteriors
-    warm_up: int  # collapsed passes where all topics start again
-    polish: int
-    max_topics: int
-    chooses_size: bool  # whether short fits say with how many topics to begin
-
-    def schedule(self, fit: Fit, rng: np.random.Generator) -> Schedule:
-        return SearchedTopics(fit, self, rng)
-
-
 class SearchedTopics(Search[Documents]):
+    """Passes between which the number of topics changes: `warm_up` collapsed ones where all topics start again, and
+    `polish` at the end. Short fits may say with how many topics to begin."""
+
     tried: TriedTopics
 
-    def __init__(self, fit: Fit, plan: TopicSearchPlan, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        fit: Fit,
+        rng: np.random.Generator,
+        *,
+        posteriors: Posteriors,
+        warm_up: int,
+        polish: int,
+        max_topics: int,
+        chooses_size: bool,
+    ) -> None:
         assert isinstance(fit.problem.data, Corpus)
-        self.plan, self.corpus, self.tried = plan, fit.problem.data, TriedTopics(chooses_size=plan.chooses_size)
+        self.posteriors, self.warm_up, self.max_topics = posteriors, warm_up, max_topics
+        self.corpus, self.tried = fit.problem.data, TriedTopics(chooses_size=chooses_size)
         numbers = np.arange(self.corpus.n_docs)
         self.order = np.concatenate([numbers[rows] for rows in fit.batches])  # of documents in shards
         self.X = sp.csr_array(self.corpus.to_scipy())
         self.refused: set[Pair] = set()  # before a trial
-        super().__init__(fit, rng, plan.polish, plan.warm_up, FRESH if plan.chooses_size else 1)
+        super().__init__(fit, rng, polish, warm_up, FRESH if chooses_size else 1)
 
     def warmed_up(self, model: TopicModel) -> TopicModel:
         """Documents start from their words: variational ones have fewer topics."""
         self.fit.forget()
-        return self.plan.posteriors.under(model, "variational", is_searching=True)
+        return self.posteriors.under(model, "variational", is_searching=True)
 
     def snapshot(self, result: PassResult) -> Documents:
         memory, memo, shards = self.fit.memory(), self.fit.state.memo, range(len(self.fit.batches))
@@ -272,7 +271,7 @@ class SearchedTopics(Search[Documents]):
         partner = np.full(here.model.n_components, -1, np.int32)
         for j, k in candidates(here, self.tried.refused):
             partner[j], partner[k] = k, j
-        return replace(self.plan.posteriors.under(here.model, "variational", is_searching=True), partner=partner)
+        return replace(self.posteriors.under(here.model, "variational", is_searching=True), partner=partner)
 
     def merged(self, here: Documents, info: Info) -> Documents:
         """The pairs that the last pass found worth merging become one topic each."""
@@ -310,7 +309,7 @@ class SearchedTopics(Search[Documents]):
     def polished(self, model: TopicModel) -> TopicModel:
         """Documents are solved without the variational penalty; or with it, and each is tried without its smallest
         topics. Earlier that would lower the bound in the end: topics that leave a document do not come back."""
-        posteriors = self.plan.posteriors
+        posteriors = self.posteriors
         if posteriors.final != model.words.posterior:
             self.fit.forget()
         return posteriors.under(model, posteriors.final)
@@ -319,10 +318,10 @@ class SearchedTopics(Search[Documents]):
 
     def next_move(self, here: Documents, quiet: bool, passes_left: int) -> Move | None:
         move, tried = None, self.tried
-        if tried.chooses_size and passes_left > self.plan.warm_up + FRESH + TRIAL:
-            i = next_size(tried.bounds, self.plan.max_topics)
+        if tried.chooses_size and passes_left > self.warm_up + FRESH + TRIAL:
+            i = next_size(tried.bounds, self.max_topics)
             if i is not None:
-                n, warm_up = size(i), self.plan.warm_up
+                n, warm_up = size(i), self.warm_up
                 move = started(here, f"renew {n}", blended(self.corpus, n, self.rng).counts(), np.full(n, 1 / (n + 1)))
                 move = move._replace(size=i, warm_up=warm_up, fresh=FRESH)
         tried.chooses_size = move is not None
@@ -334,10 +333,10 @@ class SearchedTopics(Search[Documents]):
             return None
         self.refused, tried.refused = tried.refused, set()
         posterior = "collapsed" if move.warm_up else "variational"
-        return move._replace(model=self.plan.posteriors.under(move.model, posterior, is_searching=True))
+        return move._replace(model=self.posteriors.under(move.model, posterior, is_searching=True))
 
     def _move(self, here: Documents, kind: str) -> Move | None:
-        K, room = here.model.n_components, self.plan.max_topics - here.model.n_components
+        K, room = here.model.n_components, self.max_topics - here.model.n_components
         if kind in ("birth", "split") and room < ROOM * K:
             return None
         sizes = here.total.S.totals
