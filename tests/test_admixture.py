@@ -16,7 +16,7 @@ from topmix.base import dirichlet
 from topmix.base.threads import one_thread
 from topmix.corpus.shard import Shard
 from topmix.data import Corpus
-from topmix.learn import cluster_exchanges, cluster_search, documents
+from topmix.learn import cluster_exchanges, cluster_search, topic_moves
 from topmix.learners import Asynchronous, Memoized
 from topmix.models.document_prior import DocTopics, DocumentPrior
 from topmix.models.statistics import MixtureStats
@@ -414,7 +414,7 @@ def test_what_a_merger_gains_is_exact(monkeypatch):
         for (j, k), gain in list(zip(found, gains))[:3]:
             move = cluster_search.merger(K, [(j, k)])
             model = here.model.regrouped(move.moved, here.total.D, move.parts)
-            memory = {b: replace(v, groups=documents.moved(v.groups, move.moved)) for b, v in here.memory.items()}
+            memory = {b: replace(v, groups=topic_moves.moved(v.groups, move.moved)) for b, v in here.memory.items()}
             a, b = sample.r[:, j], sample.r[:, k]
             lost = np.sum(xlogy(a + b, a + b) - xlogy(a, a) - xlogy(b, b))
             after = bound(model, memory, lengths, model.as_stats().S, H - lost)

@@ -11,9 +11,8 @@ from topmix.data import sample_lda
 from topmix.engines.local import Serial
 from topmix.inference import Collapsed
 from topmix.io.reading import Reading
-from topmix.learn.documents import renamed_prior
 from topmix.learn.fit import Fit
-from topmix.learn.topic_moves import _separated, _tokens_of, candidates, decide, splits
+from topmix.learn.topic_moves import _separated, _tokens_of, candidates, decide, renamed_prior, splits
 from topmix.learn.topic_search import deletion, refreshment, split
 from topmix.learners import Memoized, State, Stochastic
 from topmix.metrics import topic_recovery_error

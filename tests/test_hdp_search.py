@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from topmix.base.fields import ModelFileError
 from topmix.data import Corpus
-from topmix.learn.documents import Documents, Posteriors
 from topmix.learn.fit import Moment
 from topmix.learn.search import TRIAL
+from topmix.learn.topic_moves import Documents, Posteriors
 from topmix.learn.topic_search import FAILURES, FRESH, SearchedTopics
 from topmix.learners import PassResult, State
 from topmix.models.document_prior import DocTopics

@@ -28,7 +28,7 @@ from topmix.engines import ENGINES
 from topmix.io.reading import How, Keywords
 from topmix.learn import LEARNERS
 from topmix.learn.history import Clock
-from topmix.learn.samplers import SAMPLERS
+from topmix.learn.tokens import SAMPLERS
 from topmix.learn.topic_search import SEARCHES
 from topmix.results.seeds import Seeds
 from topmix.steps.inference import INFERENCES

@@ -27,8 +27,7 @@ from topmix.learn.chains import Chain, HardTopics
 from topmix.learn.fit import run
 from topmix.learn.history import Record
 from topmix.learn.problem import Problem
-from topmix.learn.samplers import Sampler
-from topmix.learn.tokens import Sweeps, TokenSchedule, no_step
+from topmix.learn.tokens import Sampler, Sweeps, TokenSchedule, no_step
 from topmix.models.document_prior import DocTopics, DocumentPrior, Prior
 from topmix.models.statistics import PseudoCounts
 from topmix.models.topic_words import HeldWords, TopicWords

@@ -15,9 +15,9 @@ from topmix.estimators.priors import FirstTopics, concentration, word_prior
 from topmix.estimators.variational import VariationalTopics
 from topmix.io.formulas import Design
 from topmix.io.reading import Reading
-from topmix.learn.documents import Posteriors
 from topmix.learn.learners import Learner
 from topmix.learn.problem import Problem
+from topmix.learn.topic_moves import Posteriors
 from topmix.learn.topic_search import SearchedTopics, TopicSearch, largest_size
 from topmix.models.stick_prior import StickPrior, Sticks
 from topmix.models.topic_words import TopicWords

@@ -12,7 +12,7 @@ from topmix.estimators import HDP, LDA, CombinatorialLDA, GaussianMixture, Gibbs
 from topmix.estimators.declared import Settings
 from topmix.learn.asynchronous import Asynchronous
 from topmix.learn.learners import Batch, Learner, Memoized, Stochastic
-from topmix.learn.samplers import Sequential
+from topmix.learn.tokens import Sequential
 from topmix.steps.inference import CVB0, SCVB0, Variational
 
 __all__ = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from topmix.base.checks import LEAST_POSITIVE, MOST_POSITIVE, numbers_in_range, one_of, positive_number
 from topmix.corpus.corpus import Corpus
-from topmix.learn.documents import Posteriors
+from topmix.learn.topic_moves import Posteriors
 from topmix.models.statistics import PseudoCounts
 from topmix.models.topic_words import WORD_PRIOR
 from topmix.models.topics import STARTS, TopicModel, at_seeds

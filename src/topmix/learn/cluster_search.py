@@ -33,11 +33,10 @@ from topmix.learn.cluster_exchanges import (
     merger,
 )
 from topmix.learn.clusters import ClusterPasses
-from topmix.learn.documents import by_topic, moved
 from topmix.learn.fit import Fit
 from topmix.learn.learners import PassResult
 from topmix.learn.search import Move, Search, SearchSnapshot
-from topmix.learn.topic_moves import Pair, names_of, of_documents, of_sticks
+from topmix.learn.topic_moves import Pair, by_topic, moved, names_of, of_documents, of_sticks
 from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture
 from topmix.models.stick_prior import StickPrior
 from topmix.models.stored import Stored, integer

@@ -23,11 +23,10 @@ from topmix.base.checks import whole_number, whole_number_or_none
 from topmix.base.component import Component
 from topmix.base.fields import ModelFileError
 from topmix.corpus.corpus import Corpus
-from topmix.learn.documents import Documents, Posteriors
 from topmix.learn.fit import Fit
 from topmix.learn.learners import PassResult
 from topmix.learn.search import TRIAL, Listed, Move, Search, Trial, are_numbers
-from topmix.learn.topic_moves import Pair, Rows, candidates, decide, splits
+from topmix.learn.topic_moves import Documents, Pair, Posteriors, Rows, candidates, decide, splits
 from topmix.models.stored import Flag, Stored, choice, integer
 from topmix.models.topics import TopicModel, blended, restarted
 from topmix.models.words import WordTotal
