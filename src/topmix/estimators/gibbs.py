@@ -27,7 +27,7 @@ from topmix.learn.chains import Chain, HardTopics
 from topmix.learn.fit import run
 from topmix.learn.history import Record
 from topmix.learn.problem import Problem
-from topmix.learn.tokens import Sampler, Sweeps, TokenSchedule, no_step
+from topmix.learn.tokens import Parallel, Sampler, Sweeps, TokenSchedule, no_step
 from topmix.models.document_prior import DocTopics, DocumentPrior, Prior
 from topmix.models.statistics import PseudoCounts
 from topmix.models.topic_words import HeldWords, TopicWords
@@ -138,9 +138,10 @@ class FirstChain:
     held: HeldWords | None
 
     def model(self, rng: np.random.Generator) -> tuple[Chain, None]:
+        size = self.sampler.batch_size if isinstance(self.sampler, Parallel) else None
         chain = Chain(
             self.corpus, self.prior, self.words, seed=int(rng.integers(2**63)), threads=self.threads,
-            sampler=self.sampler.name, batch_size=self.sampler.documents_per_block, sweeps=self.sweeps,
+            sampler=self.sampler.name, batch_size=size, sweeps=self.sweeps,
             annealing=self.annealing, device=self.engine.opened(),
         )  # fmt: skip
         init, K = self.init, chain.n_components

@@ -71,8 +71,7 @@ class TokenTopics:
     def topics(self) -> DocTopics:
         return DocTopics(*_core.document_topics(self.tokens, self.z, self.n_components, self.threads))
 
-    def close(self) -> None:
-        """It is over. What was found can still be asked for."""
+    def close(self) -> None: ...
 
 
 class HardTopics(TokenTopics):
@@ -91,10 +90,8 @@ class HardTopics(TokenTopics):
 
     def refine(self, order: np.ndarray) -> float:
         """Mini-topics moved where that lowers the objective, documents in this order; by how much it fell."""
-        order, scratch = order.astype(np.int32), self._distance
-        return _core.refine(
-            self.tokens, order, self.penalty, self.threads, self.z, self.word, self.total, scratch, LEAST_ROUND
-        )
+        state = self.z, self.word, self.total, self._distance
+        return _core.refine(self.tokens, order.astype(np.int32), self.penalty, self.threads, *state, LEAST_ROUND)
 
     def run(
         self,
@@ -185,6 +182,7 @@ class Chain(TokenTopics):
         self.prior, self.words = prior, words
         self.sampler, self.seed, self.sweeps, self.annealing = sampler, seed, sweeps, annealing
         self.lengths = np.diff(np.concatenate([[0.0], np.cumsum(corpus.value, dtype=np.float64)])[corpus.indptr])
+        self._different_lengths = np.unique(self.lengths, return_counts=True)
         self.there: DeviceTokens | None = None
         if device is not None:
             from topmix.cuda.sampling import DeviceTokens
@@ -195,7 +193,6 @@ class Chain(TokenTopics):
         self._sum: np.ndarray | None = None  # [V, K] of the samples that are averaged
         self.n_samples = 0
         self._terms: dict[str, float] = {}
-        self._lengths_at = (np.nan, 0.0)  # (sum of alpha, its value of _of_lengths)
 
     @cached_property
     def z(self) -> np.ndarray:
@@ -229,11 +226,6 @@ class Chain(TokenTopics):
             there.device.close()
 
     @cached_property
-    def _different_lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of documents, and how many of them have each."""
-        return np.unique(self.lengths, return_counts=True)
-
-    @cached_property
     def _order(self) -> _core.WordOrder:
         """Tokens word by word, in blocks."""
         return _core.WordOrder(self.tokens, np.array(self.bounds, np.int64), self.threads)
@@ -252,7 +244,8 @@ class Chain(TokenTopics):
         annealed, eta, (V, K) = self._annealed() if alpha is None else alpha, self.words.sampled_prior, self.words.shape
         eta_totals = np.array(np.broadcast_to(eta.sum(axis=0) * (V if len(eta) == 1 else 1), (K,)))  # [K] over words
         self.sweeps += 1
-        seed, n, documents = self.seed, self.sweeps, self._of_lengths(float(annealed.sum()))
+        seed, n, a0, (length, n_docs) = self.seed, self.sweeps, float(annealed.sum()), self._different_lengths
+        documents = float(np.sum(n_docs * (gammaln(a0) - gammaln(length + a0))))
         if self.there is not None:
             documents += self.there.sweep(self.bounds, annealed, eta, eta_totals, seed, n)
             self._changed()
@@ -264,10 +257,9 @@ class Chain(TokenTopics):
         if self.sampler == "sequential":
             drawn = _core.gibbs_sequential(self.tokens, alpha, eta, eta_totals, seed, n, z, word, total)
         else:
+            priors, state = (alpha, eta, eta_totals), (z, word, total)
             for block in range(len(self.bounds) - 1):
-                drawn += _core.gibbs_sample(
-                    self._order, block, alpha, eta, eta_totals, seed, n, self.threads, z, word, total
-                )
+                drawn += _core.gibbs_sample(self._order, block, *priors, seed, n, self.threads, *state)
         words = _core.log_probability_of_words(word, total, eta, eta_totals, self.threads)
         self._terms = {"words": words, "documents": drawn + documents}
 
@@ -275,13 +267,6 @@ class Chain(TokenTopics):
         """alpha of the next sweep."""
         alpha, left = self.prior.alpha, 1 - self.sweeps / max(self.annealing, 1)
         return alpha * max(CONCENTRATION / alpha.sum(), 1.0) ** left if self.sweeps < self.annealing else alpha
-
-    def _of_lengths(self, a0: float) -> float:
-        """What log p(w, z) has of the lengths of documents: the same in every sweep while the sum of alpha is."""
-        if self._lengths_at[0] != a0:
-            length, n = self._different_lengths
-            self._lengths_at = a0, float(np.sum(n * (gammaln(a0) - gammaln(length + a0))))
-        return self._lengths_at[1]
 
     def sampled(self) -> None:
         """The state after the last sweep is one of the samples that count."""
@@ -297,11 +282,11 @@ class Chain(TokenTopics):
         if not (self.prior.learned or self.words.learned):
             return
         K = self.n_components
-        model = self._model(self.word.astype(np.float64), self.total.astype(np.float64))
         stats = TopicStats(None, 0.0, 0.0, 0.0, 0.0, np.zeros(K), np.zeros(K))
         if self.prior.learned:
             none = WordStats(*(np.zeros(0) for _ in range(5)))
             stats = self.prior.summarise(none, self.topics(), self.lengths, 0.0)
+        model = self._model(self.word.astype(np.float64), self.total.astype(np.float64))
         learned = model.relearn(stats, self.lengths)
         if learned is not None:
             self.prior, self.words = learned.prior, learned.words

@@ -12,7 +12,6 @@ import numpy as np
 
 from topmix.base.checks import (
     MOST_POSITIVE,
-    any_number,
     number_from,
     positive_number,
     whole_number,
@@ -166,8 +165,6 @@ class Batch(Learner):
 
 # Memoized: total += new - old, so the total is exact and the model moves at every round.  docs/math.md Eq. (1.9).
 #
-# A round is added in a tree before it meets the total, so that workers can add among themselves.
-#
 # Pseudo-counts are statistics to start from that are not from data. If they were dropped after the first round, the
 # model would keep only what that round happens to contain, and topics that it does not use would die. So they fade
 # during the pass, and none of them is left at its end. Whoever changes the model between two passes may set new ones in
@@ -214,8 +211,7 @@ class Memoized(Learner):
     def check(self) -> None:
         whole_number_or_none(self.batch_size, "batch_size")
         whole_number(self.batches_per_update, "batches_per_update")
-        if not 0 <= any_number(self.momentum, "momentum") <= MOST_MOMENTUM:
-            raise ValueError(f"momentum must be a number from 0 to {MOST_MOMENTUM:g}, got {self.momentum!r}")
+        number_from(self.momentum, "momentum", 0.0, MOST_MOMENTUM)
 
     def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         return at_random(data, count_of_batches(self.batch_size, data, L, default * self.batches_per_update), rng)

@@ -12,11 +12,9 @@ model, the fit goes back to it.
 The first sweep is the same learner with another option of documents, which travels with the tables. Where the topics of
 all tokens fit into one place, they are then gathered from the shards, and the sweeps are those of a chain
 (learn/chains.py), with half the work because its tables are the counts; at the end what was found is dealt back. Which
-it is depends on the data, never on the engine. What comes next is a function of the history alone, so a resumed fit
-continues as if it had never stopped.
-
-Sampling moves tokens one at a time, and cannot leave a state where one topic of the data is held twice and two others
-lie in one. When it has nearly settled, topics are therefore exchanged (learn/tokens.py).
+it is depends on the data, never on the engine. When sampling has nearly settled, topics are exchanged
+(learn/tokens.py). What comes next is a function of the history alone, so a resumed fit continues as if it had never
+stopped.
 """
 
 from __future__ import annotations
@@ -39,6 +37,7 @@ from topmix.learn.schedules import TopicPasses
 from topmix.learn.tokens import exchanged
 from topmix.models.covariate_prior import CovariatePrior
 from topmix.models.document_prior import DocumentPrior, places
+from topmix.models.model import SomeModel
 from topmix.models.statistics import TopicStats
 from topmix.models.topics import DocumentOptions, Sampling, TopicModel
 from topmix.models.words import WordTotal
@@ -157,13 +156,12 @@ class SamplingSchedule(TopicPasses):
     def passes(self, model: TopicModel, learn: Callable[[TopicModel], Passes]) -> Passes:
         """Those of the learner, and sweeps of the chain while there is one."""
         learning: Passes | None = None
-        following: TopicModel | None = model
+        following: SomeModel = model
         try:
             while True:
                 if self.chain is not None:
                     result = self._sweep(self.chain)
                 elif learning is None:
-                    assert following is not None
                     result = next(learning := learn(following))
                 else:
                     result = learning.send(following)

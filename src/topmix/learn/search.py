@@ -5,9 +5,6 @@ objective must be higher than the old ones would have by then. Gains of passes f
 for what is tried as for what was there before, so that is known, and so is what more passes promise to either. What is
 not better is undone. The way back costs nothing: statistics of shards are values.
 
-Which moves there are, and what happens to topics between two passes, is for a subclass to say: topic_search.py,
-cluster_search.py.
-
 A checkpoint holds the last safe point, a moment with nothing on trial, perhaps some passes ago; an interrupted trial is
 made again. A search that is stopped in the middle of a trial ends with what was there before.
 """
@@ -76,7 +73,6 @@ class Pace(NamedTuple):
     ratio: float = RATIOS[0]
 
     def after(self, gain: float) -> Pace:
-        """Another pass, and what it gained."""
         gain = max(gain, 0.0)
         ratio = gain / self.gain if self.gain > 0 else RATIOS[1]
         return Pace(gain, min(max(ratio, RATIOS[0]), RATIOS[1]))
@@ -138,7 +134,7 @@ GAINS, WORDS = Listed(dict, lambda found: are_numbers(found.values())), Listed(d
 
 @dataclass(frozen=True)
 class Known(Stored):
-    """What a search knows besides the state of learner and workers, and what it has tried."""
+    """What a search knows besides what it has tried."""
 
     quiet: Flag  # whether the last pass gained little
     gain: Annotated[float, number(0.0)]
@@ -151,7 +147,7 @@ S = TypeVar("S", bound=SearchSnapshot)
 
 
 class SafePoint(NamedTuple, Generic[S]):
-    """A moment with nothing on trial: a fit that is put together from it continues with the same bits."""
+    """A moment with nothing on trial."""
 
     here: S
     n_passes: int
@@ -163,6 +159,8 @@ Course = Generator[SomeModel, PassResult, None]
 
 
 class Search(Schedule, Generic[S]):
+    """A subclass says which moves there are, and what happens to topics or clusters between two passes."""
+
     tried: Stored  # what a subclass remembers of what it has tried
 
     def __init__(self, fit: Fit, rng: np.random.Generator, polish: int = 0, warm_up: int = 0, fresh: int = 1) -> None:
@@ -177,7 +175,7 @@ class Search(Schedule, Generic[S]):
         self.done_at: int | None = None  # passes
         self.safe: SafePoint[S] | None = None
         self.current: S | None = None  # what learner and workers have
-        self.course = self._from_the_start(warm_up, fresh)
+        self.course = self._course(warm_up, fresh)
         next(self.course)
 
     # What a subclass says
@@ -197,9 +195,7 @@ class Search(Schedule, Generic[S]):
         """After the moves that need no trial."""
         return here
 
-    def judged(self, trial: Trial, gain: float, is_kept: bool) -> None:
-        """A trial is over."""
-
+    def judged(self, trial: Trial, gain: float, is_kept: bool) -> None: ...
     def settled(self, here: S, quiet: bool) -> S:
         """Where the search goes on from."""
         return here
@@ -212,7 +208,6 @@ class Search(Schedule, Generic[S]):
         """The model of the next one of the last passes; None for the learner's own."""
 
     def random(self) -> Mapping[str, object]:
-        """The state of the generator, when the search for the present moves began."""
         return self.rng.bit_generator.state
 
     # The schedule
@@ -220,6 +215,10 @@ class Search(Schedule, Generic[S]):
     @property
     def passes_left(self) -> int:
         return self.fit.problem.max_iter - self.n_passes
+
+    def is_last(self) -> bool:
+        """Whether there are no passes but the last ones."""
+        return self.passes_left <= self.polish
 
     def moves(self) -> dict[str, float]:
         made, self.made = self.made, {}
@@ -271,7 +270,7 @@ class Search(Schedule, Generic[S]):
 
     # The course of a search
 
-    def _from_the_start(self, warm_up: int, fresh: int) -> Course:
+    def _course(self, warm_up: int, fresh: int) -> Course:
         now = yield from self._first_passes(None, warm_up, fresh)
         yield from self._on_from(self.settled(now, False), False)
 
@@ -349,10 +348,6 @@ class Search(Schedule, Generic[S]):
             if is_exhausted and self.done_at is None and self.passes_left <= end:
                 self.done_at = self.n_passes
             following = self.relearned((yield following).model)
-
-    def is_last(self) -> bool:
-        """Whether there are no passes but the last ones."""
-        return self.passes_left <= self.polish
 
     def put(self, here: S) -> SomeModel:
         """Learner and workers continue from here. The model to go on with, or None for the learner's own."""

@@ -27,8 +27,7 @@ EXCHANGE_SWEEPS = 10
 
 
 def no_step(shard: object, tables: object, memory: object, scratch: _core.TopicScratch) -> StepResult:
-    """A chain has no shards to visit."""
-    raise AssertionError
+    raise AssertionError("a chain has no shards to visit")
 
 
 class AllTokens:
@@ -56,8 +55,6 @@ class TokenPasses(PassMaker):
 
 @dataclass(frozen=True)
 class Sweeps(TokenPasses):
-    """Of a Gibbs sampler."""
-
     corpus: Corpus
     burn_in: int
     thin: int
@@ -82,15 +79,11 @@ class Sweeps(TokenPasses):
 
 @dataclass(frozen=True)
 class Reassignments(TokenPasses):
-    """Of combinatorial topics."""
-
     algorithm: str
     exchanges: bool
     early_smoothing: bool
 
-    @property
-    def direction(self) -> str:
-        return "falls"
+    direction = "falls"
 
     def passes(self, model: HardTopics, workers: AllTokens, state: State) -> Passes:
         tried = exchange if self.exchanges else None
@@ -111,8 +104,6 @@ MOST_ANNEALING = 50  # sweeps
 
 @dataclass(frozen=True, repr=False)
 class Sampler(Component):
-    """What both samplers share."""
-
     annealing: int | None = None
     learn_every: int = 10
 
@@ -122,11 +113,6 @@ class Sampler(Component):
     def check(self) -> None:
         whole_number_or_none(self.annealing, "annealing", least=0)
         whole_number(self.learn_every, "learn_every")
-
-    @property
-    def documents_per_block(self) -> int | None:
-        """None: as many as the data suggests."""
-        return None
 
     def annealed(self, burn_in: int, *, from_random: bool) -> int:
         """Sweeps at the beginning whose alpha is another. They must be burn-in."""
@@ -175,10 +161,6 @@ class Parallel(Sampler):
     def check(self) -> None:
         super().check()
         whole_number_or_none(self.batch_size, "batch_size")
-
-    @property
-    def documents_per_block(self) -> int | None:
-        return self.batch_size
 
 
 @dataclass(frozen=True, repr=False)
@@ -266,6 +248,10 @@ def cheapest_merges(hard: HardTopics) -> list[tuple[float, int, int]]:
     indptr, topic, _ = _core.document_topics(hard.tokens, hard.z, K, hard.threads)
     uses = sp.csr_array((np.ones(len(topic)), topic.astype(np.int32), indptr), shape=(hard.n_docs, K))
     both = (uses.T @ uses).toarray()
+
+    def n_log_n(n: np.ndarray) -> np.ndarray:
+        return n * np.log(np.maximum(n, 1))
+
     root = np.sqrt(n / np.maximum(total, 1))
     like = root.T @ root  # Bhattacharyya's coefficient
     np.fill_diagonal(like, -1)
@@ -290,10 +276,6 @@ def split(hard: HardTopics, corpus: Corpus, least: float, rng: np.random.Generat
         if gain <= least:
             break
     return gain, halves.z == 1
-
-
-def n_log_n(n: np.ndarray) -> np.ndarray:
-    return n * np.log(np.maximum(n, 1))
 
 
 def entries_of_tokens(corpus: Corpus) -> np.ndarray:
