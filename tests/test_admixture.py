@@ -22,7 +22,7 @@ from topmix.models.document_prior import DocTopics, DocumentPrior
 from topmix.models.statistics import MixtureStats
 from topmix.models.topic_words import WordTables
 from topmix.models.topics import DocumentOptions, TopicTables
-from topmix.steps import groups as local_groups
+from topmix.steps import rows as local_groups
 from topmix.steps.documents import solve
 
 BOTH = pytest.mark.parametrize("Estimator", [GaussianAdmixture, VonMisesFisherAdmixture])

@@ -25,8 +25,7 @@ from topmix.models.topics import DocumentOptions, TopicModel
 from topmix.models.words import WordTotal
 from topmix.steps import LocalStep
 from topmix.steps.documents import CVB0Step, SCVB0Step, TopicStep
-from topmix.steps.groups import GroupStep
-from topmix.steps.rows import CandidateStep, MixtureStep
+from topmix.steps.rows import CandidateStep, GroupStep, MixtureStep
 
 from .estimators import counts_only
 

@@ -20,8 +20,7 @@ from topmix.engines.local import Serial, Threads
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Batch, Memoized, State, Stochastic
 from topmix.steps.documents import FoldIn
-from topmix.steps.groups import AssignGroupsStep
-from topmix.steps.rows import AssignStep
+from topmix.steps.rows import AssignGroupsStep, AssignStep
 
 from .conftest import ADMIXTURES, LIKELIHOODS, PROBLEMS, TOPICS
 from .remote import Remote

@@ -17,8 +17,8 @@ from topmix.models.document_prior import DocumentPrior
 from topmix.models.gaussian import Gaussian
 from topmix.models.mixture import AdmixtureTables
 from topmix.models.von_mises_fisher import DirectionTables, VonMisesFisher
-from topmix.steps import groups as local_groups
-from topmix.steps.groups import GroupStep
+from topmix.steps import rows as local_groups
+from topmix.steps.rows import GroupStep
 
 from ..pairs import pairs
 from .emulated import Emulated, EmulatedDevice

@@ -1,4 +1,4 @@
-"""The local steps of mixtures and admixtures on the device: the CUDA backends of steps/rows.py and steps/groups.py.
+"""The local steps of mixtures and admixtures on the device: the CUDA backends of steps/rows.py and steps/rows.py.
 
 Rows of groups have the scores of mixtures, in blocks; kernels/groups.cu does the rest. What groups say of their prior
 is computed by the processor, while the device sums the moments of their rows.
@@ -29,22 +29,24 @@ from topmix.models.statistics import MixtureStats
 from topmix.models.stick_prior import StickPrior
 from topmix.models.words import WordTotal
 from topmix.steps import LocalStep, StepResult
-from topmix.steps.groups import (
+from topmix.steps.rows import (
     MAX_ITER,
     MOST_COUNTS,
     TOL,
+    Assigned,
     AssignedGroups,
     AssignGroupsStep,
+    AssignStep,
     GroupCounts,
     GroupStep,
     GroupVisit,
+    MixtureStep,
     counts_of,
     mean_length,
     of_groups,
     wants_absent,
     with_common,
 )
-from topmix.steps.rows import Assigned, AssignStep, MixtureStep
 
 M = TypeVar("M")
 DIGITS = 50  # binary ones of a group's counts, which are integers

@@ -14,8 +14,7 @@ from topmix.cuda.shard import DeviceShard
 from topmix.cuda.topics import TOPIC_BACKENDS, TopicBackend, on_device, on_host
 from topmix.engines.engine import LocalRounds, M, Memo, Rounds, ShardResult, Tables, Workers
 from topmix.steps import Memory
-from topmix.steps.groups import AssignGroupsStep, GroupStep
-from topmix.steps.rows import AssignStep, MixtureStep, RowCandidateStep
+from topmix.steps.rows import AssignGroupsStep, AssignStep, GroupStep, MixtureStep, RowCandidateStep
 
 Backend: TypeAlias = TopicBackend | RowBackend
 BACKENDS: dict[type, type[TopicBackend] | type[RowBackend]] = {

@@ -36,8 +36,8 @@ from topmix.models.document_prior import DocumentPrior
 from topmix.models.mixture import WEIGHTS, Admixture, FiniteDirichlet, WeightPrior
 from topmix.models.stick_prior import StickPrior, Sticks
 from topmix.results.mixture import FittedMixture
-from topmix.steps import LocalStep, groups as group_steps
-from topmix.steps.groups import GroupStep
+from topmix.steps import LocalStep, rows as row_steps
+from topmix.steps.rows import GroupStep
 
 FIRST_PRIOR = 1.0  # alpha, summed over clusters, before it is learned
 STICK_PRIOR = 10.0  # gamma: how many clusters there are expected to be, as in HDP
@@ -256,7 +256,7 @@ class AdmixtureEstimator(VectorMixture):
 
     def _warm_up(self) -> int:
         """First passes that may lower the objective."""
-        return 0 if self._is_warm() else min(group_steps.WARM_UP, int(self.max_iter or 0) // 2)
+        return 0 if self._is_warm() else min(row_steps.WARM_UP, int(self.max_iter or 0) // 2)
 
 
 class GaussianAdmixture(AdmixtureEstimator, GaussianMixture, without=["candidates"]):

@@ -41,8 +41,7 @@ from topmix.models.topics import TopicModel
 from topmix.models.words import WordStats, WordTotal
 from topmix.steps import Kept
 from topmix.steps.documents import Visit
-from topmix.steps.groups import GroupStep
-from topmix.steps.rows import CandidateStep, MixtureStep
+from topmix.steps.rows import CandidateStep, GroupStep, MixtureStep
 
 Clusters = Mixture | Admixture
 LARGEST_COUNT = 2**62

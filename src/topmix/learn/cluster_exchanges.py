@@ -28,7 +28,7 @@ from topmix.models.gaussian import Gaussian
 from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture
 from topmix.models.statistics import MixtureStats
 from topmix.models.von_mises_fisher import VonMisesFisher
-from topmix.steps.groups import AssignGroupsStep, GroupStep
+from topmix.steps.rows import AssignGroupsStep, GroupStep
 
 SAMPLE, EACH = 4_000, 200  # rows of a sample, and for each cluster this many
 DIVIDED, JOINED, SMALL = 4, 4, 2  # clusters to divide, pairs to merge, and small clusters to merge, that are looked at

@@ -40,7 +40,7 @@ from topmix.learn.topic_moves import Pair, by_topic, moved, names_of, of_documen
 from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture
 from topmix.models.stick_prior import StickPrior
 from topmix.models.stored import Stored, integer
-from topmix.steps.groups import MOST_COMMON, GroupStep, GroupVisit
+from topmix.steps.rows import MOST_COMMON, GroupStep, GroupVisit
 
 NEAR = 3  # of each cluster, that a merger with is weighed
 MOST_TRIED = 2**31

@@ -26,8 +26,7 @@ from topmix.models.stored import Stored
 from topmix.results.names import EMPTY, RELEVANCE, WORDS_PER_NAME, distinct
 from topmix.results.topics import DocumentShares, Fitted, Solver, example_weight, main_topics
 from topmix.results.view import DataFrame, TopicView, frame
-from topmix.steps.groups import AssignedGroups, AssignGroupsStep
-from topmix.steps.rows import Assigned, AssignStep
+from topmix.steps.rows import Assigned, AssignedGroups, AssignGroupsStep, AssignStep
 
 OUTLIERS = -1  # the label of documents without a cluster
 LEAST_SHARE = 1e-3  # of a document in a cluster that gets its words: less would only make tables long

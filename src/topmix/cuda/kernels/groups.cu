@@ -1,4 +1,4 @@
-// Groups of rows that share proportions of clusters: the device's half of steps/groups.py.  docs/math.md, section A.
+// Groups of rows that share proportions of clusters: the device's half of steps/rows.py.  docs/math.md, section A.
 //
 //     r_nk ~ exp(s_nk) P_dk for the L best candidates of row n,   N_dk = sum_{n in d} w_n r_nk,
 //     P_dk = exp psi(N_dk + alpha_k) variational, N_dk + alpha_k collapsed                         Eqs. (A.4)-(A.6)
