@@ -11,8 +11,7 @@ import numpy as np
 
 from topmix import _core
 from topmix.base.threads import threads
-from topmix.corpus.shard import DataShard, SomeShard
-from topmix.corpus.shard import GroupShard
+from topmix.corpus.shard import DataShard, GroupShard, SomeShard
 from topmix.models.document_prior import DocTopics, DocumentPrior, Prior
 from topmix.models.mixture import AdmixtureTables, MixtureTables
 from topmix.models.model import LEAST_SHARE, Assignment, ClusterSums, Likelihood
