@@ -34,7 +34,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 ALLOWED_SKIPS = {
     # Packages that are not in the `test` group.
     r"anndata is not installed": "it holds pandas back at version 2, and the other tests are for the latest",
-    r"formulaic is not installed": "it is an extra, for splines in formulas",
     r"there is no chromium here": "the browser tests need a browser of 200 MB",
     r"node is not installed": "the scripts of the report are also checked in a browser",
     r"MkDocs is not installed: pip install --group docs": "`make test-all` installs it, `make wheel-check` does not",

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from scipy.interpolate import BSpline
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
@@ -256,7 +257,24 @@ def test_formulas_become_terms():
 
 @pytest.mark.parametrize(
     "formula",
-    ["", " ", "a +", "+ a", "a.b", "exp(a)", "__import__('os').getcwd()", "C(a, b)", "bs(a, b)", "(a", 3, "a-b"],
+    [
+        "",
+        " ",
+        "a +",
+        "+ a",
+        "a.b",
+        "exp(a)",
+        "__import__('os').getcwd()",
+        "C(a, b)",
+        "bs(a, b)",
+        "bs(a)",
+        "bs(a, 2)",
+        "bs(a, 999)",
+        "C(a, 4)",
+        "(a",
+        3,
+        "a-b",
+    ],
 )
 def test_what_is_no_formula_is_an_error(formula):
     with pytest.raises(ValueError, match=r"formula"):
@@ -315,10 +333,13 @@ def test_a_design_in_a_file_makes_the_same_columns(formula):
         {"terms": []},
         {"terms": [["other"]]},
         {"factors": []},
-        {"factors": [{"text": "__import__('os')", "levels": ["a"], "mean": [], "scale": [], "state": None}]},
-        {"factors": [{"text": "s", "levels": [1], "mean": [], "scale": [], "state": None}]},
-        {"factors": [{"text": "s", "levels": [], "mean": [0], "scale": [0], "state": None}]},
-        {"factors": [{"text": "s", "levels": [], "mean": ["nan"], "scale": [1], "state": None}]},
+        {"factors": [{"text": "__import__('os')", "levels": ["a"], "mean": [], "scale": [], "knots": []}]},
+        {"factors": [{"text": "s", "levels": [1], "mean": [], "scale": [], "knots": []}]},
+        {"factors": [{"text": "s", "levels": [], "mean": [0], "scale": [0], "knots": []}]},
+        {"factors": [{"text": "s", "levels": [], "mean": ["nan"], "scale": [1], "knots": []}]},
+        {"factors": [{"text": "s", "levels": [], "mean": [0] * 3, "scale": [1] * 3, "knots": [2, 1]}]},
+        {"factors": [{"text": "s", "levels": [], "mean": [0] * 2, "scale": [1] * 2, "knots": [1]}]},
+        {"factors": [{"text": "s", "levels": [], "mean": [0], "scale": [1], "knots": [1, 2]}]},
         {"factors": 3},
     ],
 )
@@ -328,15 +349,27 @@ def test_a_damaged_design_is_refused(damage):
         Design.read(design.about() | damage)
 
 
-def test_splines_are_those_of_formulaic():
-    formulaic = pytest.importorskip("formulaic", reason="formulaic is not installed")
-    for formula in ("bs(n, 4)", "cr(n, df=3)", "poly(n, 2)"):
-        design, rows = Covariates(formula).design(COLUMNS, 7)
-        x = rows.x[rows.row][:, 1:]
-        y = np.asarray(formulaic.model_matrix(f"{formula}", pd.DataFrame(COLUMNS)))[:, 1:]
-        np.testing.assert_allclose(x, (y - y.mean(axis=0)) / y.std(axis=0), atol=1e-9)
-        again = Design.read(json.loads(json.dumps(design.about()))).rows({"n": [2.0, 5.0]})
-        assert again.x[again.row].shape == (2, x.shape[1] + 1)
+def test_a_spline_spans_what_cubic_b_splines_with_knots_at_quantiles_do():
+    n = np.sort(np.random.default_rng(0).normal(size=50))
+    for df, formula in ((4, "bs(n, 4)"), (7, "bs(n, df=7)")):
+        design, rows = Covariates(formula).design({"n": n}, 50)
+        x = rows.x[rows.row]
+        assert x.shape == (50, df + 1)
+        inner = np.quantile(n, np.linspace(0, 1, df - 1), method="nearest")
+        wanted = BSpline.design_matrix(n, np.r_[[inner[0]] * 3, inner, [inner[-1]] * 3], 3).toarray()
+        np.testing.assert_allclose(x @ np.linalg.lstsq(x, wanted, rcond=None)[0], wanted, atol=1e-9)
+        again = Design.read(json.loads(json.dumps(design.about()))).rows({"n": n[:9]})
+        np.testing.assert_array_equal(again.x[again.row], x[:9])
+        beyond = design.rows({"n": [n[0] - 1.0, n[-1] + 1.0]})
+        assert np.isfinite(beyond.x).all()
+        with pytest.raises(ValueError, match="a spline is infinite there"):
+            design.rows({"n": [1e200]})
+
+
+def test_splines_of_few_different_numbers():
+    assert Covariates("bs(n, 9)").design({"n": [1.0, 2.0, 3.0] * 5}, 15)[1].x.shape == (3, 5)  # three knots
+    with pytest.raises(ValueError, match="needs a column with different numbers"):
+        Covariates("bs(n, 4)").design({"n": [1.0] * 5}, 5)
 
 
 @pytest.mark.parametrize("as_given", [pd.DataFrame, dict, pl.DataFrame], ids=["pandas", "arrays", "polars"])

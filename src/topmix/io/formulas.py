@@ -1,18 +1,16 @@
 """Formulas: columns beside documents become a design matrix.
 
 Formulas are saved with models and read from files that nobody trusts, so nothing in them is evaluated as Python. The
-grammar is small, so that `Covariates("section + year")` needs no other package. Splines and polynomials are
-formulaic's.
+grammar is small: columns, their interactions, and C(), log() and bs() of a column. Splines are scikit-learn's.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -23,26 +21,22 @@ from topmix.corpus.design import DesignRows
 from topmix.io.columns import Values, has_column, values_of
 
 Array = NDArray[np.float64]
-Number = float | int | bool
-
 INTERCEPT = "Intercept"
-SPLINES = ("bs", "cr", "cc", "poly")  # functions of formulaic
+SMALLEST_SPLINE, LARGEST_SPLINE = 3, 100  # columns
 MOST_LEVELS = 200  # of a category
 MOST_FACTORS = 6  # joined by *: their terms double with each
 LONGEST = 10_000  # characters of a formula
 
 COLUMN = r"(?:`([^`]+)`|([^\W\d]\w*))"
-FACTOR = re.compile(rf"{COLUMN}|(C|log|{'|'.join(SPLINES)})\(\s*{COLUMN}\s*((?:,[^(),`]*)*)\)")
-ARGUMENT = re.compile(r"\s*(?:([^\W\d]\w*)\s*=)?\s*(True|False|\d+|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)\s*")
+FACTOR = re.compile(rf"{COLUMN}|(C|log|bs)\(\s*{COLUMN}\s*(?:,\s*(?:df\s*=\s*)?([0-9]{{1,3}})\s*)?\)")
 
 
 class FormulaFactor(NamedTuple):
-    """A factor of a formula: a column, or a function of one with constants."""
+    """A factor of a formula: a column, or a function of one."""
 
     column: str
     function: str | None = None
-    arguments: tuple[Number, ...] = ()
-    options: tuple[tuple[str, Number], ...] = ()
+    n_columns: int = 1  # of a spline
 
 
 def terms_of(formula: object) -> list[tuple[str, ...]]:
@@ -84,22 +78,16 @@ def _cut(text: str, at: str) -> list[str]:
 def factor_of(text: str) -> FormulaFactor:
     """What one factor of a formula says."""
     if found := FACTOR.fullmatch(text):
-        alone_quoted, alone, function, quoted, name, rest = found.groups()
-        given = [ARGUMENT.fullmatch(argument) for argument in (rest or "").split(",")[1:]]
-        arguments = [(a[1], _constant(a[2])) for a in given if a is not None]
-        n = next((i for i, (key, _) in enumerate(arguments) if key), len(arguments))  # positions come before names
-        named = tuple((key, value) for key, value in arguments[n:] if key)
-        if len(arguments) == len(given) and len(named) == len(arguments) - n and (function in SPLINES or not given):
-            positions = tuple(value for _, value in arguments[:n])
-            return FormulaFactor(alone_quoted or alone or quoted or name, function, positions, named)
+        alone_quoted, alone, function, quoted, name, given = found.groups()
+        n_columns = 1 if given is None else int(given)
+        if function == "bs" and given and not SMALLEST_SPLINE <= n_columns <= LARGEST_SPLINE:
+            raise ValueError(f"the formula has {text!r}, and a spline has from {SMALLEST_SPLINE} to {LARGEST_SPLINE}")
+        if (function == "bs") == (given is not None):
+            return FormulaFactor(alone_quoted or alone or quoted or name, function, n_columns)
     raise ValueError(
         f"the formula has {text!r}, which is neither a column nor a function of one: write names joined by +, : and *, "
-        f"and C(name), log(name), {', '.join(f'{name}(name, 4)' for name in SPLINES)}"
+        "and C(name), log(name), bs(name, 4)"
     )
-
-
-def _constant(text: str) -> Number:
-    return text == "True" if text in ("True", "False") else int(text) if text.isdecimal() else float(text)
 
 
 @dataclass(frozen=True)
@@ -110,7 +98,7 @@ class Factor:
     levels: tuple[str, ...] = ()
     mean: tuple[float, ...] = ()  # of each column that it makes
     scale: tuple[float, ...] = ()
-    state: Mapping[str, object] | None = None  # of a spline
+    knots: tuple[float, ...] = ()  # of a spline
 
     @classmethod
     def learned(cls, text: str, values: Values) -> Factor:
@@ -125,26 +113,32 @@ class Factor:
                     f"{MOST_LEVELS}: is it a name, or a date?"
                 )
             return cls(text, tuple(levels))
-        state: dict[object, object] | None = {} if call.function in SPLINES else None
-        columns = _numbers(call, values, state)
+        x, knots = _numbers(call, values), ()
+        if call.function == "bs":
+            knots = tuple(
+                np.unique(np.quantile(x, np.linspace(0.0, 1.0, call.n_columns - 1), method="nearest")).tolist()
+            )
+            if len(knots) < 2:
+                raise ValueError(f"{text} needs a column with different numbers")
+        columns = _spline(x, knots)
         scale = columns.std(axis=0)
         scale[~(scale > 1e-12 * np.abs(columns).max(axis=0, initial=0.0))] = 1.0
-        kept = None if state is None else _plain(state, text)
-        return cls(text, (), tuple(columns.mean(axis=0).tolist()), tuple(scale.tolist()), kept)
+        return cls(text, (), tuple(columns.mean(axis=0).tolist()), tuple(scale.tolist()), knots)
 
     @classmethod
     def read(cls, kept: Mapping[str, Any]) -> Self:
-        text, levels, state = kept["text"], kept["levels"], kept["state"]
-        mean, scale = ([float(x) for x in kept[name]] for name in ("mean", "scale"))
+        text, levels = kept["text"], kept["levels"]
+        mean, scale, knots = (tuple(float(x) for x in kept[name]) for name in ("mean", "scale", "knots"))
         factor_of(text)
         if not all(isinstance(level, str) for level in levels) or len(mean) != len(scale):
             raise ValueError("levels are strings, and means have scales")
-        if not all(map(math.isfinite, mean)) or not all(0 < s < math.inf for s in scale):
+        if not all(map(math.isfinite, mean + knots)) or not all(0 < s < math.inf for s in scale):
             raise ValueError("means are numbers, and scales positive")
-        if (len(levels) > 0) == (len(mean) > 0) or not isinstance(state, dict | None):
-            raise ValueError("a factor has levels or means")
-        _restored(state or {})
-        return cls(text, tuple(levels), tuple(mean), tuple(scale), state)
+        if len(mean) != (0 if levels else len(knots) + 1 if knots else 1):
+            raise ValueError("a factor has levels, or a mean of each column")
+        if len(knots) == 1 or any(a >= b for a, b in pairwise(knots)):
+            raise ValueError("a spline has knots that ascend")
+        return cls(text, tuple(levels), mean, scale, knots)
 
     @property
     def labels(self) -> list[str]:
@@ -165,8 +159,7 @@ class Factor:
             return np.eye(len(self.levels))[[place[level] for level in found]][:, 1:]
         if not _are_numbers(values):
             raise ValueError(f"column {call.column!r} has {_first_text(values)!r}, and had numbers in the fit")
-        state = None if self.state is None else _restored(self.state)
-        return (_numbers(call, values, state) - np.array(self.mean)) / np.array(self.scale)
+        return (_spline(_numbers(call, values), self.knots) - np.array(self.mean)) / np.array(self.scale)
 
 
 @dataclass(frozen=True)
@@ -274,8 +267,8 @@ def _first_text(values: Values) -> object:
     return next(value for value in values if not _are_numbers([value]))
 
 
-def _numbers(call: FormulaFactor, values: Values, state: dict[object, object] | None) -> Array:
-    """[documents, columns] of a factor of numbers. A spline keeps what it learned in `state`, or goes by it."""
+def _numbers(call: FormulaFactor, values: Values) -> Array:
+    """[documents] of a factor of numbers."""
     x = np.array(values, np.float64)
     if not np.isfinite(x).all():
         raise ValueError(f"column {call.column!r} has a value that is infinite")
@@ -283,39 +276,19 @@ def _numbers(call: FormulaFactor, values: Values, state: dict[object, object] | 
         if not (x > 0).all():
             raise ValueError(f"log({call.column}) needs positive numbers, and there is {x.min():g}")
         x = np.log(x)
-    if state is None:
+    return x
+
+
+def _spline(x: Array, knots: Sequence[float]) -> Array:
+    """[documents, columns] of a cubic spline with these knots; the numbers themselves where there are none."""
+    if not knots:
         return x[:, None]
-    try:
-        from formulaic.transforms import TRANSFORMS
-    except ImportError as error:
-        raise ImportError("splines and polynomials of formulas need formulaic: pip install topmix[formula]") from error
-    options: dict[str, Any] = dict(call.options)
-    if call.function == "bs":
-        options.setdefault("extrapolation", "extend")
-    try:
-        made = TRANSFORMS[str(call.function)](x, *call.arguments, **options, _state=state)
-    except TypeError as error:
-        raise ValueError(f"{call.function}({call.column}): {error}") from error
-    if isinstance(made, Mapping):
-        made = np.stack([np.asarray(made[key], np.float64) for key in made], axis=1)
-    return np.asarray(made, np.float64).reshape(len(x), -1)
+    from sklearn.preprocessing import SplineTransformer
 
-
-def _plain(state: Mapping[object, object], text: str) -> dict[str, object]:
-    """What a spline learned, as JSON holds it: numbers that are keys are strings there."""
-    try:
-        made: dict[str, object] = json.loads(json.dumps(state, default=lambda x: np.asarray(x, np.float64).tolist()))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{text} keeps what no file holds: use another function ({error})") from error
-    return made
-
-
-def _restored(state: Mapping[str, object]) -> dict[object, object]:
-    """What `_plain` was given."""
-    made: dict[object, object] = {}
-    for name, value in state.items():
-        is_plain = isinstance(value, dict | list | bool | int | float | str | None)
-        if not is_plain or (isinstance(value, list) and not all(isinstance(x, int | float | list) for x in value)):
-            raise ValueError(f"{name} is {value!r}, which no spline learns")
-        made[int(name) if name.isdecimal() else name] = _restored(value) if isinstance(value, dict) else value
-    return made
+    places = np.array(knots)[:, None]
+    spline = SplineTransformer(knots=places, extrapolation="continue", include_bias=False).fit(places)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found: Array = spline.transform(x[:, None])
+    if not np.isfinite(found).all():
+        raise ValueError("a spline is infinite there")
+    return found

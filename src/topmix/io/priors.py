@@ -49,9 +49,8 @@ class Covariates(ColumnPrior):
     formula : str
         Names of columns, joined by `+`. `a:b` is the interaction of two columns, and `a*b` is `a + b + a:b`. A column
         of strings or of true and false is a category, compared with its first value; one of numbers enters as it is.
-        `C(year)` makes a category of numbers, `log(size)` takes logarithms; `bs(year, 4)` and `cr(year, 4)` are splines
-        and `poly(year, 2)` polynomials, which need formulaic (pip install topmix[formula]). A name with other
-        characters than letters, digits and _ stands in backquotes.
+        `C(year)` makes a category of numbers, `log(size)` takes logarithms, and `bs(year, 4)` is a cubic spline with 4
+        columns. A name with other characters than letters, digits and _ stands in backquotes.
     sigma : float
         Standard deviation of the Gaussian prior on lambda, for numbers in units of their standard deviation.
 
