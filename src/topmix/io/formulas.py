@@ -115,9 +115,8 @@ class Factor:
             return cls(text, tuple(levels))
         x, knots = _numbers(call, values), ()
         if call.function == "bs":
-            knots = tuple(
-                np.unique(np.quantile(x, np.linspace(0.0, 1.0, call.n_columns - 1), method="nearest")).tolist()
-            )
+            places = np.quantile(x, np.linspace(0.0, 1.0, call.n_columns - 1), method="nearest")
+            knots = tuple(np.unique(places).tolist())
             if len(knots) < 2:
                 raise ValueError(f"{text} needs a column with different numbers")
         columns = _spline(x, knots)

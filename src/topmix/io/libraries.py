@@ -1,8 +1,8 @@
-"""Data of other libraries: tables, single cells, and documents of gensim.
+"""Data of other libraries: tables, single cells of AnnData, and documents of gensim.
 
 Tables are those of pandas, and all that have the Arrow PyCapsule interface: frames of polars, DuckDB relations, pyarrow
-tables and readers, and datasets of Hugging Face. They are read with pyarrow. One block is in memory at a time. A table
-has a column of texts, or one column per word. Single cells are those of AnnData, which may be backed by an .h5ad file.
+tables and readers, and datasets of Hugging Face. They have a column of texts, or one column per word. One block is in
+memory at a time.
 """
 
 from __future__ import annotations
@@ -108,18 +108,15 @@ class PandasTable(Table):
         return kind.kind == "O" and any(isinstance(value, str) for value in column.iloc[:1000])
 
     def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[object, ...]]]:
-        for part in self._parts(columns, BLOCK_ROWS):
-            plain = part.astype(object)
+        where = [self.names.index(column) for column in columns]
+        for begin in range(0, len(self.frame), BLOCK_ROWS):
+            plain = self.frame.iloc[begin : begin + BLOCK_ROWS, where].astype(object)
             yield list(plain.where(plain.notna(), None).itertuples(index=False, name=None))
 
     def numbers(self) -> Iterator[NDArray[np.float32]]:
-        for part in self._parts(self.names, max(1, BLOCK_CELLS // max(len(self.names), 1))):
-            yield part.to_numpy(dtype=np.float32, na_value=np.nan)
-
-    def _parts(self, columns: Sequence[str], n_rows: int) -> Iterator[pd.DataFrame]:
-        where = [self.names.index(column) for column in columns]
+        n_rows = max(1, BLOCK_CELLS // max(len(self.names), 1))
         for begin in range(0, len(self.frame), n_rows):
-            yield self.frame.iloc[begin : begin + n_rows, where]
+            yield self.frame.iloc[begin : begin + n_rows].to_numpy(dtype=np.float32, na_value=np.nan)
 
 
 class ArrowTable(Table):
@@ -131,19 +128,16 @@ class ArrowTable(Table):
         self.texts = [field.name for field in schema if str(field.type).partition(",")[0] in strings]
 
     def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[object, ...]]]:
-        for part in self._parts(columns, BLOCK_ROWS):
-            yield list(zip(*(column.to_pylist() for column in part)))
+        where = [self.names.index(column) for column in columns]
+        for part in self._parts(BLOCK_ROWS):
+            yield list(zip(*(part.column(i).to_pylist() for i in where)))
 
     def numbers(self) -> Iterator[NDArray[np.float32]]:
-        for part in self._parts(self.names, max(1, BLOCK_CELLS // max(len(self.names), 1))):
+        for part in self._parts(max(1, BLOCK_CELLS // max(len(self.names), 1))):
             yield np.column_stack([column.to_numpy(zero_copy_only=False).astype(np.float32) for column in part])
 
-    def _parts(self, columns: Sequence[str], n_rows: int) -> Iterator[list[pa.Array]]:
-        where = [self.names.index(column) for column in columns]
-        for batch in self.batches:
-            for begin in range(0, len(batch), n_rows):
-                part = batch.slice(begin, n_rows)
-                yield [part.column(i) for i in where]
+    def _parts(self, n_rows: int) -> Iterator[pa.RecordBatch]:
+        return (batch.slice(begin, n_rows) for batch in self.batches for begin in range(0, len(batch), n_rows))
 
 
 def text_columns(table: Table, text: str | Sequence[str] | None) -> list[str]:
@@ -266,10 +260,8 @@ def from_gensim(
     *,
     out: str | PathLike[str] | None = None,
 ) -> Corpus:
-    """A corpus from a gensim corpus (in memory or streamed) and its Dictionary or any other mapping of id to word.
-
-    With `out` the corpus is built in that file, in bounded memory, and mapped from it.
-    """
+    """A corpus from a gensim corpus (in memory or streamed) and its Dictionary or any other mapping of id to word. With
+    `out` it is built in that file, in bounded memory."""
     if id2word is None or isinstance(id2word, Sequence):
         return Corpus.from_rows(corpus, id2word, out=out)
     ids = list(id2word.keys())

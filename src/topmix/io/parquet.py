@@ -44,7 +44,7 @@ SHAPES = ({"words", "counts"}, {"doc", "word", "count"})
 
 @contextmanager
 def open_parquet(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
-    """A file, or the URL of one. What is wrong with it is a CorpusError, also while it is read."""
+    """A file, or the URL of one. Damage is a CorpusError, also while it is read."""
     pa = pyarrow()
     from pyarrow.parquet import ParquetFile
 
@@ -96,8 +96,7 @@ def holds_texts(path: str | os.PathLike[str]) -> bool:
 
 
 def parquet_texts(path: Path, field: Fields, id_field: str | None) -> Iterator[Document]:
-    """The documents of a file, or of the *.parquet files of a folder. They are numbered through all files; the number
-    is the name of a document without an id. A file is opened when the one before it has ended."""
+    """The documents of a file, or of the *.parquet files of a folder. Those without an id are numbered."""
     files = parquet_files(path)
     if not files:
         raise CorpusError(f"{path}: no *{SUFFIX} file in this folder")

@@ -48,7 +48,6 @@ from topmix.io.textfile import TextFile, plain_name
 # Formats of counts. The first bytes of a file are tried in this order.
 FORMATS: dict[str, Format] = {f.name: f for f in (SAVED, PARQUET, NPZ, H5AD, MATRIX_MARKET, UCI)}
 TEXT_SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".txt": "lines", ".text": "lines"}
-SAVED_SUFFIX = ".topmix"  # of corpora, which are read where they are
 OTHER_TEXTS = (".md", ".rst", ".tex", ".html", ".htm", ".xml", ".eml", ".log")  # texts that a folder may hold, too
 _CSV_LIMIT = 1 << 30  # characters per field; the limit of the csv module is 128 KB, too short for a book
 _csv_lock = threading.Lock()
@@ -231,7 +230,7 @@ def fetched(path: str | PathLike[str]) -> Path:
     """The path; for a URL that of its copy on this machine. Folders, saved corpora and Parquet are read where they
     are."""
     there = path_of(path)
-    if not is_remote(path) or there.suffix.lower() in (SUFFIX, SAVED_SUFFIX) or "*" in str(path) or there.is_dir():
+    if not is_remote(path) or there.suffix.lower() in (SUFFIX, *SAVED.suffixes) or "*" in str(path) or there.is_dir():
         return there
     return local_copy(path)
 
@@ -269,10 +268,6 @@ def _lines(path: Path, options: TextFormat, newline: str | None = None) -> Itera
 
 def _undecodable(path: Path, options: TextFormat, where: str, error: UnicodeDecodeError) -> CorpusError:
     return CorpusError(f"{path}: not {options.encoding} {where}: {error.reason}; see encoding= and errors=")
-
-
-def _read_lines(path: Path, options: TextFormat) -> Iterator[Document]:
-    return ((str(n), line.rstrip("\r\n")) for n, line in _lines(path, options))
 
 
 def _read_jsonl(path: Path, options: TextFormat) -> Iterator[Document]:
@@ -358,6 +353,6 @@ READERS: dict[str, Callable[[Path, TextFormat], Iterator[Document]]] = {
     "jsonl": _read_jsonl,
     "csv": _read_csv,
     "tsv": partial(_read_csv, delimiter="\t"),
-    "lines": _read_lines,
+    "lines": lambda path, options: ((str(n), line.rstrip("\r\n")) for n, line in _lines(path, options)),
     "parquet": lambda path, options: parquet_texts(path, options.field, options.id_field),
 }
