@@ -28,7 +28,7 @@ from topmix.corpus.documents import (
 )
 from topmix.corpus.vectorize import Vectorizer, check_settings
 from topmix.corpus.vocabulary import columns_of_all, cuts_for
-from topmix.io.columns import check_one_each
+from topmix.io.columns import check_one_each, has_column
 from topmix.io.libraries import (
     BLOCK_CELLS,
     ArrowStream,
@@ -141,7 +141,7 @@ def _with_columns(parts: Iterable[Corpus], known: Reading, X: object, metadata: 
     if metadata is None:
         has_none = isinstance(X, Corpus | Iterator)
         design = None if design is None or has_none or not design.is_in(X) else design
-        column = None if column is None or has_none or not column.is_in(X) else column
+        column = None if column is None or has_none or not has_column(X, column.column) else column
     elif design is None and column is None:
         raise ValueError("metadata= is for models with doc_topic_prior=Covariates(...), OverTime or ByGroup")
     if design is None and column is None:

@@ -229,12 +229,11 @@ def _read_docword(path: Path, options: Options, *, in_order: bool) -> Corpus:
             raise file.error(header.problem, file.line - 1)
         vocabulary = find_vocabulary(path, options, header.n_words)
         blocks = _entries(file, header)
-        if in_order:
-            _append_in_order(builder, file, header, blocks)
-        else:
+        if not in_order:
             doc, word, value = (np.concatenate(arrays) for arrays in zip(*blocks))
             order = np.argsort(doc, kind="stable")
-            _append(builder, (doc[order], word[order], value[order]), 0, header.n_docs)
+            blocks = iter([(doc[order], word[order], value[order])])
+        _append_in_order(builder, file, header, blocks)
         return builder.finish(vocabulary, header.n_words)
 
 
@@ -274,6 +273,11 @@ def _entries(file: TextFile, header: Header) -> Iterator[Entries]:
 
 def _append_in_order(builder: CorpusBuilder, file: TextFile, header: Header, blocks: Iterator[Entries]) -> None:
     """Documents go to the builder when they are complete."""
+
+    def append(entries: Entries, begin: int, end: int) -> None:
+        doc, word, value = entries  # of the documents begin to end - 1
+        builder.append(starts_of(np.bincount(doc - begin, minlength=end - begin)), word, value)
+
     held: Entries = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
     done = seen = 0  # documents appended; entries
     for block in blocks:
@@ -285,15 +289,9 @@ def _append_in_order(builder: CorpusBuilder, file: TextFile, header: Header, blo
         if last > most_documents(seen):
             raise file.error(f"document {last + 1} after {seen} entries: nearly all documents before it are empty")
         cut = int(np.searchsorted(doc, last))
-        _append(builder, (doc[:cut], word[:cut], value[:cut]), done, last)
+        append((doc[:cut], word[:cut], value[:cut]), done, last)
         held, done = (doc[cut:], word[cut:], value[cut:]), last
-    _append(builder, held, done, header.n_docs)
-
-
-def _append(builder: CorpusBuilder, entries: Entries, begin: int, end: int) -> None:
-    """Append the rows begin to end - 1. The entries are in the order of documents and belong to these rows."""
-    doc, word, value = entries
-    builder.append(starts_of(np.bincount(doc - begin, minlength=end - begin)), word, value)
+    append(held, done, header.n_docs)
 
 
 def _read_matrix_market(path: Path, options: Options) -> Corpus:

@@ -15,7 +15,7 @@ from topmix.base.component import Component
 from topmix.base.fields import ModelFileError
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.design import DesignRows
-from topmix.io.columns import FREQUENCIES, has_column, periods_of, values_of
+from topmix.io.columns import FREQUENCIES, periods_of, values_of
 from topmix.io.formulas import Array, Design, Factor, coded, factor_of, level_of, terms_of
 
 if TYPE_CHECKING:
@@ -202,9 +202,6 @@ class VersionColumn:
             return np.zeros(len(days), np.int32)
         return np.where(days - known[after - 1] <= known[after] - days, after - 1, after).astype(np.int32)
 
-    def is_in(self, source: object) -> bool:
-        return has_column(source, self.column)
-
     def number(self, name: object) -> int:
         """Of the version with this name: a group, or a date in the period."""
         t = int(self.of({self.column: [name]})[0])
@@ -237,14 +234,8 @@ class VersionColumn:
 
 def beside(source: object, columns: Sequence[str], n_docs: int) -> dict[str, np.ndarray]:
     """Columns beside the documents, for a fit of some of them."""
-    found: dict[str, np.ndarray] = {}
-    for column in columns:
-        values = values_of(source, column, n_docs)
-        if not isinstance(values, np.ndarray):
-            listed, values = values, np.empty(n_docs, object)
-            values[:] = listed
-        found[column] = values
-    return found
+    found = {column: values_of(source, column, n_docs) for column in columns}
+    return {name: v if isinstance(v, np.ndarray) else np.fromiter(v, object, n_docs) for name, v in found.items()}
 
 
 def _periods(source: object, column: str, freq: str, n_docs: int | None) -> NDArray[np.datetime64]:
