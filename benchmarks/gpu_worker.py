@@ -92,10 +92,10 @@ class Actor(Threads):
 
 
 class OnePeer:
-    number, node, pid, resident, is_alive = 0, "here", 0, 0, True
+    number, resident, is_alive = 0, 0, True
 
-    def __init__(self, actor: object):
-        self.actor, self.place = SimpleNamespace(), ("here", 0)
+    def __init__(self, actor: Any):
+        self.actor, self.place = SimpleNamespace(), actor.place
         for name in ("step", "close", "columns", "add", "keep_copy"):
             setattr(self.actor, name, Method(getattr(actor, name)))
 

@@ -115,7 +115,7 @@ def within_limit(corpus: Corpus, a: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for n in (min(a.workers), max(a.workers)):
         engine = Ray(workers=n)
-        pids = [peer.pid for peer in engine._pool().peers]
+        pids = [peer.place.pid for peer in engine._pool().peers]
         began, peaks = [memory(pid, "RssAnon") for pid in pids], Peaks(pids)
         for pid in pids:
             most = int((memory(pid, "VmData") + a.limit) * 1e6)
@@ -126,7 +126,7 @@ def within_limit(corpus: Corpus, a: Any) -> dict[str, Any]:
             found["model_mb"] = fitted["model"].components_.nbytes / 1e6
         except (MemoryError, ConnectionError, RuntimeError) as error:
             said = f"{type(error).__name__}: {str(error)[:300]}"
-        if [peer.pid for peer in engine._pool().peers] != pids:  # Ray has started others, without a limit
+        if [peer.place.pid for peer in engine._pool().peers] != pids:  # Ray has started others, without a limit
             said += " (not by these processes)"
         grown = [peak - before for peak, before in zip(peaks.own, began, strict=True)]
         found[str(n)] = {"said": said, "worker_mb": grown}

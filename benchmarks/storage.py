@@ -111,7 +111,7 @@ def inside(size: float, folder: str, K: int, passes: int, threads: int) -> None:
     from topmix.learners import Memoized
 
     engine = Ray(address="local", workers=threads)
-    pids = [os.getpid(), *(peer.pid for peer in engine._pool().peers)]
+    pids = [os.getpid(), *(peer.place.pid for peer in engine._pool().peers)]
     peaks = Peaks(pids)
     used, began = sum(map(processor, pids)), time.perf_counter()
     corpus = read_corpus("s3://bucket/texts/", format="parquet", out=Path(folder) / "corpus.topmix", **DEFAULTS)

@@ -72,12 +72,12 @@ def in_the_middle(act: Act, at: int) -> Iterator[None]:
 
 
 def kill_one(workers: Any) -> None:
-    os.kill(workers.begun_last.peer.pid, signal.SIGKILL)
+    os.kill(workers.begun_last.peer.place.pid, signal.SIGKILL)
 
 
 def kill_all(workers: Any) -> None:
     for peer in workers.pool.alive():
-        os.kill(peer.pid, signal.SIGKILL)
+        os.kill(peer.place.pid, signal.SIGKILL)
 
 
 class RemovedNode:
@@ -89,7 +89,7 @@ class RemovedNode:
     def __call__(self, workers: Any) -> None:
         others = {node.node_id: node for node in self.cluster.list_all_nodes() if node is not self.cluster.head_node}
         deadline = time.monotonic() + WAIT_SECONDS
-        while not (found := [others[peer.node] for peer in workers.pool.alive() if peer.node in others]):
+        while not (found := [others[peer.place.node] for peer in workers.pool.alive() if peer.place.node in others]):
             if time.monotonic() > deadline:
                 raise RuntimeError("no worker came up on another node")
             time.sleep(0.1)  # on a busy machine some workers join late

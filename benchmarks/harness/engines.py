@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from topmix.engines.engine import LocalRounds, Memo, Rounds, ShardResult, Workers
+from topmix.engines.engine import Memo, Rounds, ShardResult, Workers
 from topmix.engines.local import Threads
 
 Tables = Callable[..., Any]  # columns of a shard -> what it needs of the model; a method of the model
@@ -50,7 +50,7 @@ class Watched:
         self._workers = workers
 
     def rounds(self, memo: Memo) -> Rounds:
-        return LocalRounds(self, memo)  # type: ignore[arg-type]  # as good as workers
+        return Rounds(self, memo)  # type: ignore[arg-type]  # as good as workers
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._workers, name)

@@ -100,9 +100,9 @@ def test_workers_stay_for_the_next_call_and_end_when_released(cluster):
 
     engine, X = Ray(workers=2), np.random.default_rng(0).poisson(0.5, (40, 20))
     LDA(2, max_iter=1, engine=engine).fit(X).transform(X)
-    first = [peer.pid for peer in pool_of(engine).peers]
+    first = [peer.place.pid for peer in pool_of(engine).peers]
     assert len(set(first)) == 2
-    assert [peer.pid for peer in pool_of(engine).peers] == first
+    assert [peer.place.pid for peer in pool_of(engine).peers] == first
     actor = pool_of(engine).peers[0].actor
     engine.release()
     with pytest.raises(ray.exceptions.RayActorError):

@@ -118,7 +118,7 @@ def started_again(peer):
     os.kill(before.pid, signal.SIGKILL)
     while True:
         try:
-            if ray.get(peer.actor.about.remote()).place != before:
+            if ray.get(peer.actor.about.remote()) != before:
                 return before
         except ray.exceptions.RayActorError:
             time.sleep(0.1)

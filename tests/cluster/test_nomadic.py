@@ -86,7 +86,7 @@ def killer(three):
 
     def kill(record, view):
         if record.n_pass == 3 and not killed:
-            killed.append(pool_of(three).peers[0].pid)
+            killed.append(pool_of(three).peers[0].place.pid)
             os.kill(killed[0], signal.SIGKILL)
 
     return kill

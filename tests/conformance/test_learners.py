@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from topmix.engines.engine import LocalRounds
+from topmix.engines.engine import Rounds
 from topmix.engines.local import Serial, Threads
 from topmix.learn.fit import Fit
 from topmix.learn.problem import FitSettings, Stopping
@@ -131,7 +131,7 @@ def test_a_model_that_is_sent_back_is_what_the_next_pass_starts_from(name, what,
             return self.workers.run(tables, shards)
 
         def rounds(self, memo):
-            return LocalRounds(self, memo)
+            return Rounds(self, memo)
 
     model, step, shards = problem(what)
     passes = LEARNER[name].passes(model, Watched(Serial().open(shards(3), step, 1)), State())

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
-from topmix.corpus.shard import Shards
-from topmix.cuda.categorical import RowWords
-from topmix.cuda.clusters import DeviceRows
+from topmix.corpus.shard import Shards, SomeShard
 from topmix.cuda.device import Device
 from topmix.cuda.mixture import CudaAssignGroupsStep, CudaAssignStep, CudaGroupStep, CudaMixtureStep, RowBackend
-from topmix.cuda.shard import DeviceShard
 from topmix.cuda.topics import TOPIC_BACKENDS, TopicBackend, on_device, on_host
-from topmix.engines.engine import LocalRounds, M, Memo, Rounds, ShardResult, Tables, Workers
+from topmix.engines.engine import M, Memo, Rounds
+from topmix.engines.local import LocalWorkers
 from topmix.steps import Memory
 from topmix.steps.rows import AssignGroupsStep, AssignStep, GroupStep, MixtureStep, RowCandidateStep
 
@@ -27,24 +25,14 @@ BACKENDS: dict[type, type[TopicBackend] | type[RowBackend]] = {
 }
 
 
-class CudaWorkers(Workers):
+class CudaWorkers(LocalWorkers):
     def __init__(self, shards: Shards, backend: Backend, device: Device):
-        self.n_shards, self.n_rows = len(shards), shards.n_rows
-        self.shards, self.device, self.backend = shards, device, backend
-        self._shards: dict[int, DeviceShard | RowWords | DeviceRows] = {}
-        self._memory: dict[int, Memory] = {}
+        super().__init__(shards, backend)  # type: ignore[arg-type]  # each kind of backend is called
+        self.backend, self.device = backend, device
+        self._shards: dict[int, SomeShard] = {}
 
-    def run(self, tables: Tables, shards: Iterable[int]) -> Iterator[ShardResult]:
-        for b in shards:
-            self.device.visit += 1
-            shard = self._shard(b)
-            of_shard = tables(shard.cols)  # type: ignore[arg-type]  # columns on the device
-            stats, memory, info = self.backend(shard, of_shard, self._memory.get(b))  # type: ignore[operator]
-            if memory is not None:
-                self._memory[b] = memory
-            yield ShardResult(b, stats, info)
-
-    def _shard(self, b: int) -> DeviceShard | RowWords | DeviceRows:
+    def shard(self, b: int) -> SomeShard:
+        self.device.visit += 1
         if b not in self._shards:
             self._shards[b] = self.backend.shard(self.shards, b)
             if len(self._shards) == self.n_shards:
@@ -57,9 +45,8 @@ class CudaWorkers(Workers):
     def rounds(self, memo: Memo) -> Rounds:
         """Statistics that come from a checkpoint are on the host, and go to the device."""
         for b, stats in memo.items():
-            self.device.visit += 1
-            memo[b] = self.backend.placed(self._shard(b), stats)
-        return LocalRounds(self, memo)
+            memo[b] = self.backend.placed(self.shard(b), stats)
+        return Rounds(self, memo)
 
     def recall(self) -> dict[int, Memory]:
         return {b: on_host(self.device, memory) for b, memory in self._memory.items()}
@@ -71,6 +58,7 @@ class CudaWorkers(Workers):
             self._memory[b] = on_device(self.device, each)
 
     def close(self) -> None:
-        self._memory, self._shards = {}, {}
+        super().close()
+        self._shards = {}
         self.backend.close()
         self.device.close()

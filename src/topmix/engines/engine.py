@@ -42,7 +42,7 @@ class Workers(ABC):
     def rounds(self, memo: Memo) -> Rounds:
         """They continue from what `memo` holds. Workers who can add among themselves have their own: with the same tree
         and so the same bits."""
-        return LocalRounds(self, memo)
+        return Rounds(self, memo)
 
     def place(self, model: M) -> M:
         """The model where these workers read it: itself, or with its counts on their device. Its `on_host` is the way
@@ -110,38 +110,22 @@ class Round(NamedTuple):
     info: Info
 
 
-class Rounds(Protocol):
-    @property
-    def memo(self) -> Memo:
-        """The last statistics of each shard, wherever they lie."""
-        ...
-
-    def visit(self, tables: Tables, shards: Sequence[int]) -> Round:
-        """Visits the shards and puts what they report in the memo, in the place of what was there."""
-        ...
-
-    def visit_once(self, tables: Tables, shards: Sequence[int]) -> tuple[Stats, Info]:
-        """The same without a memo."""
-        ...
-
-    def remembered(self, shards: Sequence[int]) -> Stats | None:
-        """The sum of what the memo has of these shards."""
-        ...
-
-
 def add_info(total: Info, more: Info) -> None:
     """total += more, name by name. Neither number nor array of `more` is changed."""
     for name, value in more.items():
         total[name] = total[name] + value if name in total else value
 
 
-class LocalRounds:
+class Rounds:
     """Shards report to this process, which keeps their statistics and adds them."""
+
+    memo: Memo  # the last statistics of each shard, wherever they lie
 
     def __init__(self, workers: Workers, memo: Memo):
         self.workers, self.memo = workers, memo
 
     def visit(self, tables: Tables, shards: Sequence[int]) -> Round:
+        """Visits the shards and puts what they report in the memo, in the place of what was there."""
         results = list(self.workers.run(tables, shards))  # all of them before the memo changes
         old, info = self.remembered(shards), Info()
         for b, new, more in results:
@@ -150,6 +134,7 @@ class LocalRounds:
         return Round(tree_sum(result.stats for result in results), old, info)
 
     def visit_once(self, tables: Tables, shards: Sequence[int]) -> tuple[Stats, Info]:
+        """The same without a memo."""
         info = Info()
 
         def reported() -> Iterator[Stats]:
@@ -160,5 +145,6 @@ class LocalRounds:
         return tree_sum(reported()), info
 
     def remembered(self, shards: Sequence[int]) -> Stats | None:
+        """The sum of what the memo has of these shards."""
         known = [self.memo[b] for b in shards if b in self.memo]
         return tree_sum(known) if known else None

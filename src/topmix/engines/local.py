@@ -6,12 +6,13 @@ and not one bit of the result.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from topmix import _core
 from topmix.base.threads import use_threads
-from topmix.corpus.shard import Shards
+from topmix.corpus.shard import Shards, SomeShard
 from topmix.engines.engine import Engine, ShardResult, Tables, Workers
 from topmix.steps import LocalStep, Memory, StepResult
 
@@ -51,7 +52,7 @@ class Threads(Engine):
     most_fits = 8  # each has memory of its own
 
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
-        return LocalWorkers(shards, Worker(step, threads))
+        return LocalWorkers(shards, Worker(step, threads).step)
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,21 +70,24 @@ class Serial(Engine):
         return 1
 
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
-        return LocalWorkers(shards, Worker(step, 1))
+        return LocalWorkers(shards, Worker(step, 1).step)
 
 
 class LocalWorkers(Workers):
     """One worker for all shards."""
 
-    def __init__(self, shards: Shards, worker: Worker):
+    def __init__(self, shards: Shards, step: Callable[[SomeShard, Any, Any], StepResult]):
         self.n_shards, self.n_rows = len(shards), shards.n_rows
-        self.shards, self.worker = shards, worker
+        self.shards, self.step = shards, step
         self._memory: dict[int, Memory] = {}
+
+    def shard(self, b: int) -> SomeShard:
+        return self.shards[b]
 
     def run(self, tables: Tables, shards: Iterable[int]) -> Iterator[ShardResult]:
         for b in shards:
-            shard = self.shards[b]
-            stats, memory, info = self.worker.step(shard, tables(shard.cols), self._memory.get(b))
+            shard = self.shard(b)
+            stats, memory, info = self.step(shard, tables(shard.cols), self._memory.get(b))
             if memory is not None:
                 self._memory[b] = memory
             yield ShardResult(b, stats, info)

@@ -37,10 +37,6 @@ class Place(NamedTuple):
 
     node: str
     pid: int
-
-
-class About(NamedTuple):
-    place: Place
     isa: str
     version: str
 
@@ -72,11 +68,17 @@ def meanwhile(method: Method) -> Method:
     return ray.method(concurrency_group=BLOCKS)(method)
 
 
-class BlockHost:
-    """The part of an actor that blocks visit."""
-
+class ShardActor:
     def __init__(self) -> None:
+        self.sessions: dict[str, ActorSession] = {}
         self.block_rows: dict[str, BlockRows] = {}  # by session
+        self.place = Place(ray.get_runtime_context().get_node_id(), os.getpid(), _core.isa, __version__)
+
+    @meanwhile
+    def about(self) -> Place:
+        return self.place
+
+    # Blocks of parameters, which visit rows that stay.
 
     @meanwhile
     def blocks_open(
@@ -97,16 +99,7 @@ class BlockHost:
     def blocks_close(self, session: str) -> None:
         self.block_rows.pop(session, None)
 
-
-class ShardActor(BlockHost):
-    def __init__(self) -> None:
-        super().__init__()
-        self.sessions: dict[str, ActorSession] = {}
-        self.place = Place(ray.get_runtime_context().get_node_id(), os.getpid())
-
-    @meanwhile
-    def about(self) -> About:
-        return About(self.place, _core.isa, __version__)
+    # Shards, which are visited one after another.
 
     def close(self, session: str) -> None:
         if (ended := self.sessions.pop(session, None)) is not None:

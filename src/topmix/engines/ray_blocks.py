@@ -189,4 +189,4 @@ def answered(call: ObjectRef, peer: Peer) -> Any:
         if not isinstance(cause, LostWorker | RayError):
             raise cause or error from error
         why = "its process or its node ended" if isinstance(cause, RayActorError) else str(cause).partition("\n")[0]
-        raise LostWorker(f"{peer!r} (process {peer.pid}) was lost: {why}") from error
+        raise LostWorker(f"{peer!r} (process {peer.place.pid}) was lost: {why}") from error

@@ -47,7 +47,7 @@ class Peer:
 
     def __init__(self, number: int, actor: ActorHandle):
         self.number, self.actor = number, actor
-        self.place = Place("", 0)
+        self.place = Place("", 0, "", "")
         self.is_alive = False
         self.probe: ObjectRef | None = actor.about.remote()  # answered when it is there, or there again
         self.resident = 0  # bytes
@@ -55,33 +55,25 @@ class Peer:
     def __repr__(self) -> str:
         return f"worker {self.number}"
 
-    @property
-    def node(self) -> str:
-        return self.place.node
-
-    @property
-    def pid(self) -> int:
-        return self.place.pid
-
     def look(self, seconds: float = 0.0) -> bool:
         """Whether it is there. It may have come back since it was lost."""
         if self.probe is not None and ray.wait([self.probe], timeout=seconds)[0]:
             probe, self.probe = self.probe, None
             try:
-                about = ray.get(probe)
+                self.place = ray.get(probe)
             except RayActorError:
                 self.lost()
                 return False
-            if about.version != __version__:
-                raise ClusterError(f"a worker has topmix {about.version}, but this process has {__version__}")
-            if about.isa != _core.isa:
+            if self.place.version != __version__:
+                raise ClusterError(f"a worker has topmix {self.place.version}, but this process has {__version__}")
+            if self.place.isa != _core.isa:
                 warnings.warn(
-                    f"a worker computes with {about.isa} and this process with {_core.isa}: the last bits of results "
-                    "may differ from engine='threads'. TOPMIX_ISA chooses for each machine.",
+                    f"a worker computes with {self.place.isa} and this process with {_core.isa}: the last bits of "
+                    "results may differ from engine='threads'. TOPMIX_ISA chooses for each machine.",
                     RuntimeWarning,
                     stacklevel=2,
                 )
-            self.place, self.is_alive = about.place, True
+            self.is_alive = True
         return self.is_alive
 
     def lost(self) -> None:
@@ -134,16 +126,14 @@ class Pool:
 
     def _no_room(self) -> str:
         engine, free = self.engine, ray.available_resources()
-        with_gpu = " and a GPU" if engine.gpus_per_worker else ""
-        gpus = f" and {free.get('GPU', 0.0):g} free GPUs" if engine.gpus_per_worker else ""
         ours = ", ".join(f"{len(pool.peers)} of {pool.engine!r}" for pool in _pools.values())
         cpus = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
         return (
-            f"no worker of {engine.cpus_per_worker} CPUs{with_gpu} could be started within {engine.start_seconds:g} "
-            f"seconds: the cluster has {len(cpus)} machines, the largest with {max(cpus, default=0.0):g} CPUs, and "
-            f"{free.get('CPU', 0.0):g} free CPUs{gpus} (`ray status` says more). Workers of this process that are at "
-            f"work: {ours or 'none'}; all others belong to other programs. If an autoscaler starts machines, give it "
-            "more time: Ray(start_seconds=...)."
+            f"no worker of {engine.cpus_per_worker} CPUs{' and a GPU' if engine.gpus_per_worker else ''} could be "
+            f"started within {engine.start_seconds:g} seconds: the cluster has {len(cpus)} machines, the largest with "
+            f"{max(cpus, default=0.0):g} CPUs, and {free.get('CPU', 0.0):g} free CPUs and {free.get('GPU', 0.0):g} "
+            f"free GPUs. Workers of this process that are at work: {ours or 'none'}; all others belong to other "
+            "programs. If an autoscaler starts machines, give it more time: Ray(start_seconds=...)."
         )
 
     def look_again(self) -> None:
@@ -165,7 +155,7 @@ class Pool:
         joined, self._nodes = nodes.keys() - self._nodes, set(nodes)
         if self.engine.workers is None and joined:
             room = sum(_fitting(self.engine, nodes[node]) for node in joined)
-            room -= sum(not peer.is_alive or peer.node in joined for peer in self.peers)  # they are or go there
+            room -= sum(not peer.is_alive or peer.place.node in joined for peer in self.peers)  # they are or go there
             self.peers += [Peer(len(self.peers) + i, self._kind.remote()) for i in range(room)]
 
     def alive(self) -> list[Peer]:

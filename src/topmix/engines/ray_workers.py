@@ -14,7 +14,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import ray
@@ -30,7 +30,7 @@ from ray.exceptions import (
 
 from topmix.corpus.rows import Rows
 from topmix.corpus.shard import Shards
-from topmix.engines.engine import Memo, Round, ShardResult, Tables, Workers, add_info
+from topmix.engines.engine import Memo, Round, Rounds, ShardResult, Tables, Workers, add_info
 from topmix.engines.ray_actor import Report, n_bytes
 from topmix.engines.ray_pool import LOG, ClusterError, Peer, Pool, Traffic
 from topmix.models.model import SomeTotal, Stats
@@ -42,14 +42,12 @@ MOST_LOST = 6  # workers that one visit may cost, before it is taken to be the c
 CALLS_PER_WORKER = 2  # visits that a worker has at a time: the next one's tables travel while it computes
 
 
-class LostForGood(ClusterError):
+def lost_for_good(cause: BaseException) -> ClusterError:
     """What a shard remembers is nowhere any more."""
-
-    def __init__(self, cause: BaseException):
-        super().__init__(
-            f"what a shard remembers was lost with its node: {str(cause).partition(chr(10))[0]}. With Ray(copies=1) "
-            "one node can be lost at a time; a fit with a checkpoint continues from there when it is called again."
-        )
+    return ClusterError(
+        f"what a shard remembers was lost with its node: {str(cause).partition(chr(10))[0]}. With Ray(copies=1) one "
+        "node can be lost at a time; a fit with a checkpoint continues from there when it is called again."
+    )
 
 
 @dataclass
@@ -59,13 +57,9 @@ class ShardVisit:
     shard: int
     peer: Peer
     refs: list[ObjectRef]  # statistics, what is remembered, and the report
-    report: Report | None = None  # None: not made yet
+    is_made: bool = False
+    report: Report = field(init=False)  # when it is made
     stats: SomeTotal = None  # where they were fetched
-
-    @property
-    def made(self) -> Report:
-        assert self.report is not None
-        return self.report
 
 
 Part: TypeAlias = tuple[ObjectRef, Peer | None]  # of a sum, and the worker who has it
@@ -90,8 +84,8 @@ class RayWorkers(Workers):
             while order and order[0] in found:
                 visit = found.pop(order.popleft())
                 self.accept([visit])
-                self.traffic.received += visit.made.stats_bytes
-                yield ShardResult(visit.shard, visit.stats, visit.made.info)
+                self.traffic.received += visit.report.stats_bytes
+                yield ShardResult(visit.shard, visit.stats, visit.report.info)
 
     def rounds(self, memo: Memo) -> RayRounds:
         return RayRounds(self, memo)
@@ -110,7 +104,7 @@ class RayWorkers(Workers):
                 members, homes = now, self.homes(list(position), now, together=not in_order)
             first = min((position[b] for b in (*todo, *(visit.shard for visit in waiting.values()))), default=0)
             window = CALLS_PER_WORKER * len(members) + first if in_order else len(position)
-            busy = Counter(visit.peer.number for visit in waiting.values() if visit.report is None)
+            busy = Counter(visit.peer.number for visit in waiting.values() if not visit.is_made)
             for b in [b for b in todo if position[b] < window]:
                 if busy[(peer := homes[b]).number] < CALLS_PER_WORKER:
                     busy[peer.number] += 1
@@ -128,17 +122,17 @@ class RayWorkers(Workers):
         visit = waiting[ref]
         try:
             answer = ray.get(ref)
-            if keep is None and visit.report is None:
+            if keep is None and not visit.is_made:
                 visit.stats = ray.get(visit.refs[0])
         except (RayActorError, OutOfMemoryError) as error:
-            if visit.report is None:
+            if not visit.is_made:
                 todo[:0] = self._lost(visit.peer, error, waiting)
                 return None
         except ObjectLostError as error:
             todo.insert(0, waiting.pop(ref).shard)
             self._n_lost[visit.shard] += 1
             if self._n_lost[visit.shard] == ATTEMPTS:
-                raise LostForGood(error) from error
+                raise lost_for_good(error) from error
             LOG.warning("a result of shard %d was lost with its node: it is visited again", visit.shard)
             return None
         except (ObjectStoreFullError, OutOfDiskError) as error:
@@ -149,7 +143,7 @@ class RayWorkers(Workers):
         except RayTaskError as error:
             raise (error.cause or error) from error
         del waiting[ref]
-        if visit.report is None and (copied := self._made(visit, answer, bool(keep))) is not None:
+        if not visit.is_made and (copied := self._made(visit, answer, bool(keep))) is not None:
             waiting[copied] = visit
             return None
         return visit
@@ -163,12 +157,12 @@ class RayWorkers(Workers):
     def _made(self, visit: ShardVisit, report: Report, keep: bool) -> ObjectRef | None:
         """Notes a visit that was made, and has a worker of another node hold on to what is to stay of it, if that is
         wanted and there is one: what is answered then."""
-        visit.report, peer = report, visit.peer
+        visit.report, visit.is_made, peer = report, True, visit.peer
         peer.resident, peer.place = report.resident, report.place
         self.traffic.busy += report.seconds
         self.traffic.processor += report.processor
         stays = visit.refs[0 if keep else 1 : 2 if report.has_memory else 1]
-        others = [other for other in self.pool.alive() if other.node != report.place.node] if self.copies else []
+        others = [other for other in self.pool.alive() if other.place.node != report.place.node] if self.copies else []
         if not stays or not others:
             return None
         self.traffic.copied += report.memory_bytes + keep * report.stats_bytes
@@ -178,13 +172,13 @@ class RayWorkers(Workers):
     def _lost(self, peer: Peer, error: BaseException, waiting: dict[ObjectRef, ShardVisit]) -> list[int]:
         """Shards whose visits were lost with a worker: they are no longer waited for."""
         peer.lost()
-        mine = [ref for ref, visit in waiting.items() if visit.peer is peer and visit.report is None]
+        mine = [ref for ref, visit in waiting.items() if visit.peer is peer and not visit.is_made]
         again = [waiting.pop(ref).shard for ref in mine]
         why = "its node ran out of memory" if isinstance(error, OutOfMemoryError) else "its process or its node ended"
         alive = self.pool.wait_for_one()
         LOG.warning(
             "%r (process %d) was lost: %s; its %d open visits are made again, by %d of %d workers: nothing counts "
-            "twice", peer, peer.pid, why, len(mine), len(alive), len(self.pool.peers),
+            "twice", peer, peer.place.pid, why, len(mine), len(alive), len(self.pool.peers),
         )  # fmt: skip
         self._n_lost.update(again)
         if any(self._n_lost[b] >= MOST_LOST for b in again):
@@ -197,7 +191,7 @@ class RayWorkers(Workers):
     def accept(self, visits: Iterable[ShardVisit]) -> None:
         """These visits count: their shards continue from what they found."""
         for visit in visits:
-            if visit.made.has_memory:
+            if visit.report.has_memory:
                 self._memory[visit.shard] = visit.refs[1]
             del self._n_lost[visit.shard]
 
@@ -307,9 +301,14 @@ class RayMemo(MutableMapping[int, Stats]):
         return len(self.parts)
 
 
-class RayRounds:
+class RayRounds(Rounds):
+    """Workers keep their statistics and add among themselves."""
+
+    workers: RayWorkers
+    memo: RayMemo
+
     def __init__(self, workers: RayWorkers, memo: Memo):
-        self.workers, self.memo = workers, RayMemo(memo)
+        super().__init__(workers, RayMemo(memo))
 
     def visit(self, tables: Tables, shards: Sequence[int]) -> Round:
         new, ref, visits = self._made(tables, shards, keep=True)
@@ -356,11 +355,11 @@ class RayRounds:
             else:
                 self.workers.traffic.received += n_bytes(new)
                 return new, ref, visits
-        raise LostForGood(lost) from lost
+        raise lost_for_good(lost) from lost
 
 
 def _info(visits: Sequence[ShardVisit]) -> Info:
     info = Info()
     for visit in visits:
-        add_info(info, visit.made.info)
+        add_info(info, visit.report.info)
     return info
