@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--sweeps", type=int, help="of sampling, where not as by default")
     p.add_argument("--scores", action="store_true", help="the score after each pass")
     p.add_argument("--measures", action="store_true", help="time the measures of the topics too")
-    p.add_argument("--inference", help="collapsed unless given: variational, cvb0 or scvb0")
+    p.add_argument("--inference", help="collapsed unless given, or variational")
     a = p.parse_args(argv)
     if a.quick:
         a.corpus, a.passes = [f"{datasets.GENERATED}:20"], 2

@@ -16,7 +16,7 @@ from topmix.cuda.shard import CorpusOnDevice
 from topmix.data import sample_lda
 from topmix.engines.cuda import Cuda
 from topmix.engines.local import Threads
-from topmix.inference import CVB0, SCVB0, Collapsed, Variational
+from topmix.inference import Collapsed, Variational
 from topmix.learners import Batch, Memoized, State, Stochastic
 from topmix.priors import ByGroup, Covariates
 from topmix.steps.documents import TopicStep
@@ -36,8 +36,6 @@ FITS = [
     {"learner": Stochastic(batch_size=15, decay=0.9), "max_iter": 2},
     {"doc_topic_prior": "auto", "inference": "variational", "learner": "batch"},
     {"inference": Collapsed(restarts=2, selection="often"), "learner": Memoized(batch_size=15)},
-    {"inference": "cvb0", "learner": Memoized(batch_size=15)},
-    {"inference": "scvb0", "learner": Stochastic(batch_size=15), "doc_topic_prior": "auto"},
 ]
 MORE_FITS = [  # through the same kernels, with other settings
     {"learner": Memoized(batch_size=9)},
@@ -48,8 +46,6 @@ MORE_FITS = [  # through the same kernels, with other settings
     {"init": "random", "learner": Memoized(batch_size=15)},
     {"topic_word_prior": np.random.default_rng(0).uniform(0.01, 0.1, (4, 50)), "learner": "batch"},
     {"inference": Variational(restarts=2), "learner": "batch"},
-    {"inference": CVB0(doc_burn_in=2), "learner": "batch"},
-    {"inference": SCVB0(doc_burn_in=0), "learner": Memoized(batch_size=15)},
 ]
 
 
@@ -89,12 +85,8 @@ def test_covariates_are_those_of_the_processor(engine, parameters):
     assert got.score(CORPUS) == pytest.approx(want.score(CORPUS), rel=1e-5)
 
 
-def test_what_covariates_and_versions_do_on_a_device(engine):
-    """Token by token there are no priors of single documents; versions come apart on the processor."""
+def test_versions_come_apart_on_the_processor(engine):
     frame = {"group": ["a", "b"] * 20}
-    covariates = LDA(4, engine=engine, doc_topic_prior=Covariates("group"), max_iter=3, random_state=0)
-    with pytest.raises(ValueError, match="inference='collapsed' or 'variational' alone"):
-        covariates.set_params(inference="cvb0").fit(CORPUS, metadata=frame)
     settings = SETTINGS | {"topic_word_prior": ByGroup("group"), "inference": "variational"}
     want, got = (LDA(4, engine=each, **settings).fit(CORPUS, metadata=frame) for each in ("threads", engine))
     np.testing.assert_allclose(got.topic_word_of("b"), want.topic_word_of("b"), rtol=1e-2, atol=1e-4)
@@ -201,7 +193,8 @@ def test_documents_without_words_are_no_error(engine):
     ("estimator", "said"),
     [
         (LDA(40, n_active=None), "at most 32 topics of a word"),
-        (LDA(40, n_active=None, inference="cvb0"), "at most 32 topics of a word"),
+        (LDA(4, inference="cvb0"), "it has LDA and HDP with inference='collapsed' or 'variational'"),
+        (LDA(4, inference="scvb0"), "cannot run SCVB0Step"),
     ],
     ids=str,
 )

@@ -27,7 +27,7 @@ class Hosted(Threads):
 
     def open(self, shards, step, threads):
         sent = pickle.loads(pickle.dumps(HostedStep(step, self.device)))
-        return LocalWorkers(shards, Worker(sent, threads))
+        return LocalWorkers(shards, Worker(sent, threads).step)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ class Hosted(Threads):
     [
         (LDA, {"learner": Memoized(batch_size=15), "inference": Collapsed(sweeps=0)}),
         (LDA, {"learner": "batch", "inference": "variational"}),
-        (LDA, {"learner": Stochastic(batch_size=15), "inference": "scvb0"}),
+        (LDA, {"learner": Stochastic(batch_size=15), "inference": "variational"}),
         (HDP, {"search": None}),
     ],
     ids=str,

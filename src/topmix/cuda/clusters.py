@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -85,12 +85,6 @@ class DeviceRows:
                 yield x
 
 
-class Sums(Protocol):
-    """The likelihood's own statistic of moments."""
-
-    def __call__(self, c: Clusters, rows: DeviceRows, moments: Moments, /) -> object: ...
-
-
 class Clusters(NamedTuple):
     weights: Weights
     constant: np.ndarray  # [K]
@@ -99,7 +93,7 @@ class Clusters(NamedTuple):
     A: np.ndarray | None
     jacobian: float
     root: np.ndarray | None  # [D, D] tied: a square root of the common precision
-    sums: Sums
+    sums: Callable[[Clusters, DeviceRows, Moments], object]  # the likelihood's own statistic of moments
 
     @classmethod
     def of(cls, device: Device, t: Clusters | DirectionTables | GaussianTables) -> Clusters:
@@ -116,7 +110,8 @@ def _gaussians(device: Device, t: GaussianTables) -> Clusters:
     shape = t.shape
     weights = from_host(device, shape.D, shape.quadratic, t.linear, t.W)
     root = t.root if shape.name == "tied" else None
-    return Clusters(weights, t.constant, device.array(t.centre), t.origin, t.A, t.jacobian, root, _SumsOnHost(shape))
+    sums = partial(_sums_on_host, shape)
+    return Clusters(weights, t.constant, device.array(t.centre), t.origin, t.A, t.jacobian, root, sums)
 
 
 def _directions(device: Device, t: DirectionTables) -> Clusters:
@@ -128,18 +123,14 @@ def _resultants(clusters: Clusters, rows: DeviceRows, moments: Moments) -> Direc
     return DirectionStats(moments.device.get(moments.first))
 
 
-class _SumsOnHost(NamedTuple):
+def _sums_on_host(shape: Shape, c: Clusters, rows: DeviceRows, moments: Moments) -> GaussianStats:
     """Moments for a model on the host."""
-
-    shape: Shape
-
-    def __call__(self, c: Clusters, rows: DeviceRows, moments: Moments) -> GaussianStats:
-        N, first, second = (moments.device.get(x) for x in (moments.N, moments.first, moments.second))
-        if self.shape.name == "tied":  # sum w z z', the same for all clusters and in all passes
-            assert c.origin is not None
-            assert c.A is not None
-            second = self.shape.packed(rows.scatter(c.origin, c.A, c.weights.dtype)[None])
-        return GaussianStats(N, first, second)
+    N, first, second = (moments.device.get(x) for x in (moments.N, moments.first, moments.second))
+    if shape.name == "tied":  # sum w z z', the same for all clusters and in all passes
+        assert c.origin is not None
+        assert c.A is not None
+        second = shape.packed(rows.scatter(c.origin, c.A, c.weights.dtype)[None])
+    return GaussianStats(N, first, second)
 
 
 def rows_at_a_time(weights: Weights, L: int) -> int:

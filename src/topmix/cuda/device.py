@@ -243,7 +243,10 @@ class Device:
         return bool(here)
 
     def launch(self, kernel: str, blocks: int, threads: int, given: Given, *, L: int = 16, shared: int = 0) -> None:
-        """Starts a kernel whose only argument is a struct. A field that is not given is zero, or null."""
+        """Starts a kernel whose only argument is a struct. A field that is not given is zero, or null. Without blocks
+        there is nothing to do."""
+        if blocks == 0:
+            return
         fields = struct(struct_of(kernel))
         values: dict[str, int | float] = dict.fromkeys(fields.names or (), 0)
         arrays = []  # which stay where they are until the kernel is launched

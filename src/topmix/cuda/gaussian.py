@@ -19,8 +19,6 @@ from topmix.models.frame import ROUNDING, GaussianStats, refuse_singular
 from topmix.models.gaussian import Gaussian, rounding_of
 from topmix.models.model import TOLERANCE
 
-ABOUT = 11  # numbers of a cluster: the enum About of mixture_arguments.hpp
-
 
 @dataclass(eq=False)
 class DeviceGaussianStats:
@@ -76,6 +74,22 @@ class DeviceGaussianStats:
         self.device.launch("add_scaled", min(-(-to.size // 256), 32 * self.device.n_processors), 256, given)
 
 
+class About(NamedTuple):
+    """Numbers of clusters, each [K] on the host: as the enum About of mixture_arguments.hpp has them."""
+
+    log_det: np.ndarray
+    mPm: np.ndarray
+    largest: np.ndarray
+    rounding: np.ndarray  # sum of the squared terms of a typical score
+    second: np.ndarray  # P : S, and the same of reg and the prior; P m times first and the prior's first moments
+    reg: np.ndarray
+    base: np.ndarray
+    first: np.ndarray
+    prior_first: np.ndarray
+    psi: np.ndarray
+    gamma: np.ndarray
+
+
 class DevicePosterior(NamedTuple):
     """As likelihoods.gaussian.Posterior; P, m and Pm are on the device, the rest on the host."""
 
@@ -84,14 +98,7 @@ class DevicePosterior(NamedTuple):
     P: DeviceArray  # [K, Q] packed
     m: DeviceArray  # [K, D]
     Pm: DeviceArray  # [K, D]
-    log_det: np.ndarray  # [K]
-    mPm: np.ndarray  # [K]
-    rounding: np.ndarray  # [K] sum of the squared terms of a typical score
-    second: np.ndarray  # [K] P : S, and the same of reg and the prior; P m times first and the prior's first moments
-    reg: np.ndarray
-    base: np.ndarray
-    first: np.ndarray
-    prior_first: np.ndarray
+    about: About
     Elog: np.ndarray  # [K] E log |Lambda|
     log_gamma: np.ndarray  # [K] of the Wishart's constant
     mean_uncertainty: np.ndarray  # [K]
@@ -136,52 +143,38 @@ class DeviceGaussian:
         base = p.B if g.zero_mean else p.B + shape.prior_outer(K, p.beta, p.m)[0]
         constants = device.kept(p, lambda: [device.array(shape.packed(x[None])[0]) for x in (base, p.reg)])
         P, m, Pm = (device.empty((K, n), np.float64) for n in (Q, D, D))
-        about = device.empty((K, ABOUT), np.float64)
+        found = device.empty((K, len(About._fields)), np.float64)
         shared, blocks, room = 8 * (4 * D + D * D), K, None
         if shared > device.shared_per_block - 2048:
             shared, blocks = 8 * 4 * D, min(K, 2 * device.n_processors)
             room = device.empty((blocks, D, D), np.float64)
         given: Given = {"N": device.array(N), "beta": device.array(beta), "nu": device.array(nu)}
         given |= {"first": t.first, "second": t.second, "base": constants[0], "reg": constants[1]}
-        given |= {"prior_first": device.array(p.beta * p.m), "P": P, "m": m, "Pm": Pm, "about": about}
+        given |= {"prior_first": device.array(p.beta * p.m), "P": P, "m": m, "Pm": Pm, "about": found}
         given |= {"room": room, "K": K, "D": D, "zero_mean": int(g.zero_mean)}
         device.launch("update_gaussians", blocks, 256, given, shared=shared)
-        log_det, mPm, largest, rounding, second, reg, of_base, first, prior_first, psi, gamma = device.get(about).T
-        refuse_singular(np.isnan(log_det))
+        about = About(*device.get(found).T)
+        refuse_singular(np.isnan(about.log_det))
         if p.is_negligible and not np.any(p.reg):
-            refuse_singular(1.0 / largest < ROUNDING)
-        return DevicePosterior(
-            beta=beta,
-            nu=nu,
-            P=P,
-            m=m,
-            Pm=Pm,
-            log_det=log_det,
-            mPm=mPm,
-            rounding=rounding,
-            second=second,
-            reg=reg,
-            base=of_base,
-            first=first,
-            prior_first=prior_first,
-            Elog=(psi + D * np.log(2.0) if g.objective == "vb" else D * np.log(nu)) - log_det,
-            log_gamma=0.25 * D * (D - 1) * np.log(np.pi) + gamma,
-            mean_uncertainty=D / beta if g.objective == "vb" and not g.zero_mean else np.zeros_like(beta),
-        )
+            refuse_singular(1.0 / about.largest < ROUNDING)
+        Elog = (about.psi + D * np.log(2.0) if g.objective == "vb" else D * np.log(nu)) - about.log_det
+        log_gamma = 0.25 * D * (D - 1) * np.log(np.pi) + about.gamma
+        mean_uncertainty = D / beta if g.objective == "vb" and not g.zero_mean else np.zeros_like(beta)
+        return DevicePosterior(beta, nu, P, m, Pm, about, Elog, log_gamma, mean_uncertainty)
 
     def bound(self, S: DeviceGaussianStats, N: np.ndarray) -> float:
         """As Gaussian.bound, for the total that this was made from."""
         assert S is self.total
-        g, q, K, D = self.settings, self.posterior, len(S.N), self.settings.shape.D
+        g, q, a, K, D = self.settings, self.posterior, self.posterior.about, len(S.N), self.settings.shape.D
         shape, p, is_bayes, has_prior = g.shape, g.prior, g.objective == "vb", float(g.objective != "ml")
         degrees, beta = has_prior * p.nu + S.N, has_prior * p.beta + S.N
-        first, second = has_prior * q.prior_first + q.first, q.second + S.N * q.reg + has_prior * q.base
+        first, second = has_prior * a.prior_first + a.first, a.second + S.N * a.reg + has_prior * a.base
         value = S.N.sum() * (self.jacobian - 0.5 * D * np.log(2 * np.pi))
         if is_bayes:
             degrees, second = degrees - q.nu, second - q.nu * D  # P : B = nu D
-            value -= np.sum(0.5 * q.nu * (q.log_det - D * np.log(2.0)) - q.log_gamma)
+            value -= np.sum(0.5 * q.nu * (a.log_det - D * np.log(2.0)) - q.log_gamma)
             if not g.zero_mean:
-                beta, first, second = beta - q.beta, first - q.beta * q.mPm, second - q.beta * q.mPm
+                beta, first, second = beta - q.beta, first - q.beta * a.mPm, second - q.beta * a.mPm
                 value -= 0.5 * D * np.log(q.beta / (2 * np.pi)).sum()
         if has_prior:
             value += K * p.log_normaliser(shape)
@@ -189,7 +182,7 @@ class DeviceGaussian:
                 value += 0.5 * K * D * np.log(p.beta / (2 * np.pi))
         value += 0.5 * float(degrees @ q.Elog) - 0.5 * second.sum()
         if not g.zero_mean:
-            value += first.sum() - 0.5 * float(beta @ (q.mPm + q.mean_uncertainty))
+            value += first.sum() - 0.5 * float(beta @ (a.mPm + q.mean_uncertainty))
         return float(value)
 
     def tables(self, cols: np.ndarray) -> Clusters:
@@ -199,7 +192,7 @@ class DeviceGaussian:
     def _tables(self) -> Clusters:
         device, g, q = self.device, self.settings, self.posterior
         (K, D), linear = self.total.first.shape, not g.zero_mean
-        wide = g.dtype == "float64" or rounding_of(q.rounding, self.total.N, D) > TOLERANCE
+        wide = g.dtype == "float64" or rounding_of(q.about.rounding, self.total.N, D) > TOLERANCE
         dtype, kind = (np.dtype(np.float64), "double") if wide else (np.dtype(np.float32), "float")
         F = len(features_of(D, "products", linear))
         W, centre = device.zeros((padded(K, 8), F), dtype), device.empty((K, D), dtype)
@@ -207,7 +200,7 @@ class DeviceGaussian:
         device.launch(f"gaussian_weights_{kind}", K, 256, given)
         return Clusters(
             weights=made(device, D, "products", linear, W, K, dtype),
-            constant=0.5 * (q.Elog - q.mean_uncertainty - q.mPm - D * np.log(2 * np.pi)),
+            constant=0.5 * (q.Elog - q.mean_uncertainty - q.about.mPm - D * np.log(2 * np.pi)),
             centre=centre,
             origin=g.frame.origin,
             A=np.ascontiguousarray(g.frame.scale),

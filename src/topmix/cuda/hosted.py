@@ -20,7 +20,6 @@ from topmix.cuda.word_stats import DocumentStats
 from topmix.models.statistics import TopicStats
 from topmix.models.topics import TopicTables
 from topmix.steps import LocalStep, StepResult
-from topmix.steps.documents import CVB0Step
 
 
 class Opening(Protocol):
@@ -31,10 +30,10 @@ class HostedStep:
     """`engine` opens the device, where the step runs: it is pickled without."""
 
     def __init__(self, step: LocalStep, engine: Opening):
-        if type(step) not in TOPIC_BACKENDS or isinstance(step, CVB0Step):
+        if type(step) not in TOPIC_BACKENDS:
             raise ValueError(
                 f"workers of a cluster cannot run {type(step).__name__} on GPUs: they have LDA and HDP with "
-                "inference='collapsed', 'variational' or 'scvb0'; use gpus_per_worker=0"
+                "inference='collapsed' or 'variational'; use gpus_per_worker=0"
             )
         self.step, self.engine = step, engine
         self._device: Device | None = None
@@ -102,10 +101,9 @@ def held_out(
     given |= {"held_count": device.array(held.tokens, np.float64), "rows": device.array(rows, np.int32)}
     given |= {"next": device.zeros(1, np.int32), "found": found, "tol": tol, "max_iter": max_iter}
     given |= {"n_rows": len(rows), "K": K}
-    if len(rows):
-        per_processor = max(1, min(2048 // TEAM, device.shared_per_processor // (shared + 1024)))
-        blocks = min(per_processor * device.n_processors, len(rows))
-        device.launch("predict_documents", blocks, TEAM, given, shared=shared)
+    per_processor = max(1, min(2048 // TEAM, device.shared_per_processor // (shared + 1024)))
+    blocks = min(per_processor * device.n_processors, len(rows))
+    device.launch("predict_documents", blocks, TEAM, given, shared=shared)
     return device.get(found)
 
 

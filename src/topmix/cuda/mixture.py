@@ -184,31 +184,15 @@ class Piece:
         self.many = "few" if n < FEW * self.n_groups else "many"
         self.threads = {"few": 128, "many": 1024}[self.many]
         self.kind = "double" if dtype == np.float64 else "float"
-        self.given: Given = {
-            "constant": device.kept(c, lambda: device.array(c.constant, np.float64)),
-            "starts": rows.starts[groups.start : groups.stop + 1],
-            "group": rows.group[self.part],
-            "weight": self.weight,
-            "unit": rows.unit[groups],
-            "log_p": self.log_p,
-            "s": device.empty((C, n), dtype),
-            "id": device.empty((C, n), np.uint16),
-            "cluster": self.cluster,
-            "r": self.r,
-            "entropy": self.entropy,
-            "likelihood": self.likelihood,
-            "iterations": self.iterations,
-            "least": LEAST_SHARE[dtype],
-            "tol": TOL,
-            "n_rows": n,
-            "base": self.base,
-            "n_groups": self.n_groups,
-            "first_group": groups.start,
-            "K": K,
-            "L": L,
-            "C": C,
-            "max_iter": MAX_ITER,
-        }
+        constant = device.kept(c, lambda: device.array(c.constant, np.float64))
+        begins = rows.starts[groups.start : groups.stop + 1]
+        self.given: Given = {"constant": constant, "starts": begins, "group": rows.group[self.part]}
+        self.given |= {"weight": self.weight, "unit": rows.unit[groups], "log_p": self.log_p}
+        self.given |= {"s": device.empty((C, n), dtype), "id": device.empty((C, n), np.uint16)}
+        self.given |= {"cluster": self.cluster, "r": self.r, "entropy": self.entropy, "likelihood": self.likelihood}
+        self.given |= {"iterations": self.iterations, "least": LEAST_SHARE[dtype], "tol": TOL, "max_iter": MAX_ITER}
+        self.given |= {"n_rows": n, "base": self.base, "n_groups": self.n_groups, "first_group": groups.start}
+        self.given |= {"K": K, "L": L, "C": C}
 
 
 class GroupBlocks:

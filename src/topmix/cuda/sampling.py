@@ -133,11 +133,9 @@ def sample(
     given |= {"own_scale": float(scale)}
     if z is None and docs is not None:
         given |= docs.as_last()
-    if n_words:
-        device.launch("prior_mass", min(-(-n_words // 4), 16 * device.n_processors), 128, given)
-    if shard.n_rows:
-        n = min(per_processor * device.n_processors, -(-shard.n_rows // WARPS))
-        device.launch("sample_documents", n, 32 * WARPS, given, shared=shared)
+    device.launch("prior_mass", min(-(-n_words // 4), 16 * device.n_processors), 128, given)
+    blocks = min(per_processor * device.n_processors, -(-shard.n_rows // WARPS))
+    device.launch("sample_documents", blocks, 32 * WARPS, given, shared=shared)
     sums_found = device.get(sums)
     of_documents, totals = document_sums(sums_found, shard.n_rows, K, unit)
     stats = DeviceTokenStats(shard, device.spillable(drawn), totals)

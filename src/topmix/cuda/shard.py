@@ -55,12 +55,10 @@ class CorpusOnDevice:
         given |= {"new_indptr": device.array(indptr, np.int64), "new_index": index, "new_value": value}
         given |= {"n_rows": len(chosen)}
         blocks = min(-(-len(chosen) // WARPS), 16 * device.n_processors)
-        if blocks:
-            device.launch("mark_used", blocks, 32 * WARPS, given)
+        device.launch("mark_used", blocks, 32 * WARPS, given)
         is_used = device.get(used)
-        if blocks:
-            given["local"] = device.array(np.cumsum(is_used) - 1, np.int32)
-            device.launch("gather_rows", blocks, 32 * WARPS, given)
+        given["local"] = device.array(np.cumsum(is_used) - 1, np.int32)
+        device.launch("gather_rows", blocks, 32 * WARPS, given)
         cols = np.flatnonzero(is_used).astype(np.int32)
         design = None if self.design is None else self.design[chosen]
         return DeviceShard(device, number, cols, indptr, index, value, device.get(lengths), design)

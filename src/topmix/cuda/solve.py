@@ -114,9 +114,8 @@ class Plan:
             if tier.kernel == LONG.kernel and self.slot_size:
                 blocks = min(blocks, max(1, SLOTS // self.slot_size))
                 given |= {"slots": device.empty(blocks * self.slot_size, np.float32), "slot_size": self.slot_size}
-            if blocks:
-                kernel = self.extra.kernel(tier.kernel)
-                device.launch(kernel, blocks, tier.threads, given, L=L, shared=tier.shared)
+            kernel = self.extra.kernel(tier.kernel)
+            device.launch(kernel, blocks, tier.threads, given, L=L, shared=tier.shared)
             more = {"more": overflow[i], "n_more": counters[i, 1:]}
         if self.giant is None:
             return
@@ -196,15 +195,6 @@ class Solved(NamedTuple):
     accepted: int
 
 
-def check_options(tables: TopicTables) -> None:
-    """Raises ValueError for what the kernels do not do, and says what they do."""
-    L = tables.document_options.L(tables.words.table.shape[1])
-    if L > MOST_ACTIVE:
-        raise ValueError(
-            f"engine='cuda' keeps at most {MOST_ACTIVE} topics of a word: use n_active={MOST_ACTIVE} or less"
-        )
-
-
 def over_documents(
     device: Device, tables: TopicTables, unit: float, own: DeviceOwnPriors | None = None
 ) -> tuple[Given, DeviceArray]:
@@ -236,9 +226,11 @@ def solve(
 ) -> Solved:
     """As steps/documents.py: documents start from their words, or from `start`; `last` is discounted; `own` are their
     priors, where each has its own."""
-    check_options(tables)
-    options = tables.document_options
-    K, L = tables.words.table.shape[1], options.L(tables.words.table.shape[1])
+    options, K = tables.document_options, tables.words.table.shape[1]
+    if (L := options.L(K)) > MOST_ACTIVE:
+        raise ValueError(
+            f"engine='cuda' keeps at most {MOST_ACTIVE} topics of a word: use n_active={MOST_ACTIVE} or less"
+        )
     extra = Extra(options.exclude and tables.posterior == "collapsed", options.select_often, options.restarts > 0)
     docs = DeviceDocs.empty(device, *shard.places(K, L, options.eps))
     given, sums = over_documents(device, tables, unit, own)
@@ -275,14 +267,10 @@ def solve(
 def first_selection(device: Device, table: Cupy, L: int) -> Json:
     """Each word's own top L, where documents start from their words."""
     n_words, K = table.shape
-    first = {
-        "first_topic": device.empty((n_words, L), np.uint16),
-        "first_share": device.empty((n_words, L), np.float32),
-    }
-    if n_words:
-        blocks = min(-(-n_words // 4), 16 * device.n_processors)
-        args = {"table": table, "n_words": n_words, "K": K, **first}
-        device.launch("first_selection", blocks, 128, args, L=L)
+    shape = n_words, L
+    first = {"first_topic": device.empty(shape, np.uint16), "first_share": device.empty(shape, np.float32)}
+    args = {"table": table, "n_words": n_words, "K": K, **first}
+    device.launch("first_selection", min(-(-n_words // 4), 16 * device.n_processors), 128, args, L=L)
     return first
 
 
@@ -319,8 +307,7 @@ class DeviceOwnPriors:
         given |= {"normaliser": device.empty(n, np.float64), "low": LOG_RANGE[0], "high": LOG_RANGE[1]}
         given |= {"n_priors": n, "n_rows": shard.n_rows, "K": K, "P": P}
         given |= {"variational": int(prior.posterior == "variational")}
-        if n:
-            device.launch("own_alpha", _blocks(device, n), 32 * WARPS, given)
+        device.launch("own_alpha", _blocks(device, n), 32 * WARPS, given)
         return cls(prior, shard, given)
 
     @property
@@ -337,8 +324,7 @@ class DeviceOwnPriors:
         sums = device.zeros(3, np.int64)
         given = self.given | {**docs.as_new(), "sums": sums, "first": first, "second": second}
         given |= {"first_scale": scales[0], "second_scale": scales[1]}
-        if shard.n_rows:
-            device.launch("own_stats", _blocks(device, shard.n_rows), 32 * WARPS, given)
+        device.launch("own_stats", _blocks(device, shard.n_rows), 32 * WARPS, given)
         G, A, T = (device.get(sums) / 2.0**24).tolist()
         Q = np.zeros((K, P, P))
         if second is not None:

@@ -15,8 +15,6 @@ TOGETHER = (
     ("solve_giant.cu",),
     ("extra_short.cu", "extra_middle.cu", "extra_long.cu"),
     ("extra_giant.cu",),
-    ("cvb0.cu",),
-    ("scvb0.cu",),
     ("sample.cu",),
     ("own.cu",),
     ("merged.cu",),

@@ -1,4 +1,4 @@
-"""The local steps of topic models on the device: the CUDA backends of TopicStep, FoldIn, CVB0Step and SCVB0Step.
+"""The local steps of topic models on the device: the CUDA backends of TopicStep and FoldIn.
 
 HDP is half there. Its documents are solved by the kernels of LDA, but statistics and topics of documents come back to
 the host, where moves read and edit them: counts stay exact on the device only where nobody edits them.
@@ -12,22 +12,13 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from topmix.corpus.shard import Shards, SomeShard
-from topmix.cuda.device import Device, Given, Spillable
+from topmix.cuda.device import Device, Spillable
 from topmix.cuda.sampling import sample
 from topmix.cuda.shard import CorpusOnDevice, DeviceDocs, DeviceShard
-from topmix.cuda.solve import (
-    MEMO,
-    DeviceOwnPriors,
-    Solved,
-    check_options,
-    document_sums,
-    first_selection,
-    over_documents,
-    solve,
-)
+from topmix.cuda.solve import DeviceOwnPriors, Solved, solve
 from topmix.cuda.word_stats import DeviceTokenStats, DeviceWordStats
 from topmix.cuda.words import UNIT, DeviceWordTotal
-from topmix.models.covariate_prior import CovariatePrior, LabelPrior
+from topmix.models.covariate_prior import LabelPrior
 from topmix.models.document_prior import DocumentPrior
 from topmix.models.model import SomeSums
 from topmix.models.sparse_counts import EntryStats, TokenStats
@@ -36,11 +27,10 @@ from topmix.models.stick_prior import StickPrior
 from topmix.models.topics import TopicModel, TopicTables
 from topmix.models.words import WordTotal
 from topmix.steps import Info, LocalStep, StepResult
-from topmix.steps.documents import CVB0Step, FoldedIn, FoldIn, SCVB0Step, TopicStep, Visit
+from topmix.steps.documents import FoldedIn, FoldIn, TopicStep, Visit
 
 M = TypeVar("M")
 EFFORT = "iterations", "restarts", "accepted"
-WARPS = 4  # of a block, at most: see kernels/tokens.hpp
 
 
 class DeviceVisit(NamedTuple):
@@ -172,85 +162,4 @@ def unit_of(largest: float) -> float:
     return unit
 
 
-@dataclass(frozen=True)
-class TokenBackend(TopicBackend):
-    """What both share: the launch, and what it leaves behind."""
-
-    def launch(
-        self, kernel: str, shard: DeviceShard, tables: TopicTables, floats: int, given: Given
-    ) -> tuple[TopicStats, DeviceWordStats, int]:
-        """`floats` of shared memory for each topic, besides its weight. Returns statistics, and the words' part."""
-        check_options(tables)
-        if isinstance(tables.prior, CovariatePrior):
-            raise ValueError("engine='cuda' has Covariates with inference='collapsed' or 'variational' alone")
-        device, prior, table = self.device, tables.prior, tables.words.table
-        K, L = table.shape[1], tables.document_options.L(table.shape[1])
-        chunk = (-(-K // 32)) | 1
-        each = 4 * (floats * (K + K % 2) + 32 * chunk)
-        warps = _warps(device, each, K)
-        memo, (of_model, sums) = DeviceWordStats.empty(shard, L), over_documents(device, tables, self.unit)
-        given |= of_model | shard.entries
-        given |= {**dict(zip(MEMO, memo)), "rows": shard.rows, "next": device.zeros(1, np.int32)}
-        given |= {"least": tables.words.least, "n_rows": shard.n_rows, "chunk": chunk}
-        if shard.n_rows:
-            fit = max(1, device.shared_per_processor // (warps * each + 1024))
-            blocks = min(min(fit, 64 // warps) * device.n_processors, -(-shard.n_rows // warps))
-            device.launch(kernel, blocks, 32 * warps, given, L=L, shared=warps * each)
-        found = device.get(sums)
-        of_documents, totals = document_sums(found, shard.n_rows, K, self.unit)
-        words = DeviceWordStats(shard, *memo, totals)
-        stats = prior.stats(words, of_documents, int(found[1]) / 2.0**24)  # type: ignore[attr-defined]  # of a prior that they share
-        return stats, words, int(found[0])
-
-
-@dataclass(frozen=True)
-class CudaCVB0Step(TokenBackend):
-    """What words hold of an entry is what the last visit reported of it: nothing else is remembered."""
-
-    step: CVB0Step
-
-    def __call__(self, shard: DeviceShard, tables: TopicTables, memory: DeviceWordStats | None) -> StepResult:
-        table = tables.words.table
-        given: Given = {"burn_in": self.step.burn_in}
-        if memory is None:
-            given |= first_selection(self.device, table, tables.document_options.L(table.shape[1]))
-        else:
-            given |= memory.kernel_arguments("last")
-            given["norm"] = self.device.array(tables.words.norm, np.float32)
-        stats, words, sweeps = self.launch("cvb0_documents", shard, tables, 2, given)
-        return StepResult(stats, words, {"iterations": float(sweeps)})
-
-
-@dataclass(frozen=True)
-class CudaSCVB0Step(TokenBackend):
-    step: SCVB0Step
-
-    def __call__(self, shard: DeviceShard, tables: TopicTables, memory: DeviceVisit | None) -> StepResult:
-        step, visits = self.step, memory.times if memory else 0
-        given: Given = {"order": self.device.empty(shard.n_entries, np.int32), "scale": step.scale}
-        given |= {"offset": step.offset, "decay": step.decay, "burn_in": step.burn_in, "seed": step.seed}
-        given |= {"visit": visits}
-        stats, _, updates = self.launch("scvb0_documents", shard, tables, 3, given)
-        return StepResult(stats, DeviceVisit(visits + 1), {"updates": float(updates)})
-
-
-def _warps(device: Device, each: int, K: int) -> int:
-    """Of a block: as many as have room for K topics, a power of two."""
-    if each > device.shared_per_block:
-        most = K * device.shared_per_block // each
-        raise ValueError(
-            f"engine='cuda' runs CVB0 and SCVB0 with about {most} topics at most on this device, and there are {K}: "
-            "use fewer, inference='collapsed', or engine='threads'"
-        )
-    warps = WARPS
-    while warps * each > device.shared_per_block:
-        warps //= 2
-    return warps
-
-
-TOPIC_BACKENDS: dict[type, type[TopicBackend]] = {
-    TopicStep: CudaTopicStep,
-    FoldIn: CudaFoldIn,
-    CVB0Step: CudaCVB0Step,
-    SCVB0Step: CudaSCVB0Step,
-}
+TOPIC_BACKENDS: dict[type, type[TopicBackend]] = {TopicStep: CudaTopicStep, FoldIn: CudaFoldIn}

@@ -15,35 +15,25 @@ from topmix.models.sparse_counts import EntryStats, TokenStats
 from topmix.models.words import WordStats
 
 
-class ShardStats(ABC):
+class ShardStats:
     """What shards report. Whole numbers add up to the same in any order, so a sum adds nothing yet: it is a list."""
 
-    totals: np.ndarray
-
-    @property
-    @abstractmethod
-    def parts(self) -> tuple[OneShard, ...]: ...
-
-    def plus(self, other: ShardStats) -> SeveralShards:
-        return SeveralShards(self.totals + other.totals, (*self.parts, *other.parts))
-
-
-class SeveralShards(ShardStats):
     def __init__(self, totals: np.ndarray, parts: tuple[OneShard, ...]):
         self.totals, self._parts = totals, parts
 
-    @property
     def parts(self) -> tuple[OneShard, ...]:
         return self._parts
 
+    def plus(self, other: ShardStats) -> ShardStats:
+        return ShardStats(self.totals + other.totals, (*self.parts(), *other.parts()))
 
-class OneShard(ShardStats):
+
+class OneShard(ShardStats, ABC):
     """What one shard reports."""
 
     kernel: ClassVar[str]
     shard: DeviceShard
 
-    @property
     def parts(self) -> tuple[OneShard, ...]:
         return (self,)
 
@@ -187,5 +177,4 @@ class DeviceTokenStats(DocumentStats):
 
 def launch_over(device: Device, n: int, kernel: str, given: Given) -> None:
     """A lane for each of n entries."""
-    if n:
-        device.launch(kernel, min(-(-n // 256), 32 * device.n_processors), 256, given)
+    device.launch(kernel, min(-(-n // 256), 32 * device.n_processors), 256, given)

@@ -127,7 +127,7 @@ class DeviceWordTotal(Fading):
             self.fade(other, weight)
             return self
         if not isinstance(other, WordTotal | DeviceWordTotal):  # what shards report
-            self.waiting += [(part, weight / self.factor) for part in other.parts]
+            self.waiting += [(part, weight / self.factor) for part in other.parts()]
         else:
             self.settle()
             if isinstance(other, DeviceWordTotal):
@@ -215,8 +215,7 @@ class DeviceWordTotal(Fading):
             cols = DeviceColumns(cols, device.array(cols, np.int32))
         table, log_scale = device.empty((n_words, K), np.float32), device.empty(n_words, np.float64)
         given |= {"cols": cols.device, "n_words": n_words, "table": table, "log_scale": log_scale}
-        if n_words:
-            device.launch(kernel, min(n_words, 64 * device.n_processors), 128, given)
+        device.launch(kernel, min(n_words, 64 * device.n_processors), 128, given)
         return table, log_scale
 
     def bound(self, posterior: str, eta: np.ndarray, extra: PseudoCounts | None) -> tuple[float, np.ndarray]:

@@ -68,8 +68,8 @@ class Cuda(Engine):
             raise ValueError("engine='cuda' scores rows by all clusters: use candidates=None, or engine='threads'")
         if type(step) not in BACKENDS:
             raise ValueError(
-                f"engine='cuda' cannot run {type(step).__name__}: it has LDA, HDP, mixtures and admixtures; use "
-                "engine='threads'"
+                f"engine='cuda' cannot run {type(step).__name__}: it has LDA and HDP with inference='collapsed' or "
+                "'variational', mixtures and admixtures; use engine='threads'"
             )
         device = self.opened()
         return CudaWorkers(shards, BACKENDS[type(step)].open(step, device, shards, self.precision, threads), device)

@@ -190,45 +190,6 @@ struct OwnArgs {
     int padding;
 };
 
-struct TokenArgs {
-    const int* indptr;           // [documents + 1]
-    const int* index;            // [entries] words of the shard
-    const float* value;          // [entries]
-    const int* rows;             // [n_rows] documents, longest first
-    int* next;                   // how many documents have been taken
-    int* order;                  // [entries] SCVB0: in which order a document's words are read
-    const float* table;          // [words, K]
-    const double* log_scale;     // [words]
-    const double* alpha;         // [K]
-    const float* norm;           // [K] CVB0: what topics hold, with the prior
-    const TopicId* first_topic;  // [words, L] CVB0: the words' own topics, at the first visit; else null
-    const float* first_share;    // [words, L]
-    const TopicId* last_topic;   // [L, entries] CVB0: what the last visit left; null: this is the first
-    const u32* last_share;       // [L, entries] of 1 / unit tokens
-    const unsigned char* last_n;
-    TopicId* memo_topic;  // [L, entries] what this visit finds
-    u32* memo_share;
-    unsigned char* memo_n;
-    i64* topic_sums;  // [3, K] as in SolveArgs
-    i64* sums;        // [10] see the enum Sums; kIterations are sweeps, or words that were read
-    i64 n_entries;
-    u64 seed;
-    double alpha_total;
-    double scale;  // SCVB0: the step size of token t is scale / (offset + t)^decay
-    double offset;
-    double decay;
-    float unit;
-    float least;  // the smallest prior count of a word
-    int n_rows;
-    int K;
-    int chunk;  // topics of a lane, odd
-    int burn_in;
-    u32 visit;  // SCVB0: how often the shard was visited before
-    int variational;
-    int learns_alpha;
-    int padding;
-};
-
 struct GibbsArgs {
     const i64* first;         // [documents + 1] tokens
     const int* word;          // [tokens]
