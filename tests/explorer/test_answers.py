@@ -23,9 +23,9 @@ import scipy.sparse as sp
 
 import topmix
 from topmix import LDA, MultinomialMixture
-from topmix.apps.explorer import library, waiting_explorer
+from topmix.apps.explorer import waiting_explorer
 from topmix.apps.explorer.app import make_app
-from topmix.apps.page import asset
+from topmix.apps.page import asset, documents as of_pages
 from topmix.apps.web import Refused
 from topmix.explorer import Library, Session, explore
 from topmix.inference import Collapsed
@@ -582,7 +582,7 @@ def test_closing_ends_the_visit_of_documents(fitted, documents, monkeypatch):
         none = np.zeros(block.n_docs)
         return DocumentShares(sp.csr_array((block.n_docs, view.topics.n_topics), dtype=np.float32), none, none)
 
-    monkeypatch.setattr(library, "BLOCK", 10)
+    monkeypatch.setattr(of_pages, "BLOCK", 10)
     monkeypatch.setattr(ModelView, "visited", visit_of)
     explorer = explore(fitted, documents.corpus, browser=False)
     assert begun.wait(60)

@@ -40,16 +40,6 @@ def axes_of(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axes
     return grid(1, 1, figsize)[0, 0] if ax is None else ax
 
 
-def small_axes(n: int, height: float, *, sharey: bool = False) -> list[Axes]:
-    """n small axes of a new figure, at most five in a row, each `height` inches high."""
-    columns = min(n, 5 if n > 12 else 4)
-    rows = -(-n // columns)
-    cells = grid(rows, columns, (2.1 * columns + 1.2, height * rows), sharex=True, sharey=sharey).ravel()
-    for cell in cells[n:]:
-        cell.set_axis_off()
-    return list(cells[:n])
-
-
 def intervals(ax: Axes, y: np.ndarray, values: Floats, **look: Any) -> None:
     """A dot for each value, with its interval from left to right. `values` are [3, n]: value, low and high."""
     value, low, high = values
@@ -63,7 +53,8 @@ def colour_of(i: int) -> str:
 
 def series(i: int, label: str) -> Look:
     """The look of one of several lines."""
-    look = {"color": colour_of(i), "marker": MARKERS[i % len(MARKERS)], "markersize": 4}
+    marker = MARKERS[(i + i // len(PALETTE)) % len(MARKERS)]  # another one where colours begin again
+    look = {"color": colour_of(i), "marker": marker, "markersize": 4}
     return {**look, "label": short(label)}
 
 

@@ -128,13 +128,10 @@ def topics_by(table: Frame, ax: Axes | None = None, *, topics: Sequence[int] | N
     """Shares of topics in each group, with their intervals, from the table that `topics_by` of a model gives.
 
     `topics` are those to draw; None draws the n topics with the largest shares. Each topic is a line with one dot per
-    group. Where there are more than 20 groups, each topic has a small plot with a line per group instead, unless `ax`
-    is given; the first of them is returned.
+    group.
     """
     groups, names, values = figure.prevalence(table, "group", topics, n)
     G, T = len(groups), len(names)
-    if ax is None and len(figure.PALETTE) < G:
-        return _topics_in_groups(groups, names, values)
     is_own, ax = ax is None, figure.axes_of(ax, (6.4, 1.2 + T * max(0.4, 0.09 * G)))
     for g, group in enumerate(groups):
         look = figure.series(g, group)
@@ -142,21 +139,6 @@ def topics_by(table: Frame, ax: Axes | None = None, *, topics: Sequence[int] | N
         figure.intervals(ax, y, values[:, :, g].T, fmt=look.pop("marker"), **look)
     figure.legend(ax, is_own=is_own)
     return figure.finish(ax, rows=[short(name) for name in names], xlim=(0.0, None), xlabel="share")
-
-
-def _topics_in_groups(groups: list[str], names: list[str], values: figure.Floats) -> Axes:
-    """A small plot per topic, with a line per group."""
-    G = len(groups)
-    panels = figure.small_axes(len(names), 0.6 + 0.13 * G, sharey=True)
-    for panel, name, of_topic in zip(panels, names, values):
-        figure.intervals(panel, np.arange(G), of_topic, markersize=3)
-        panel.set_title(short(name, 22), fontsize="x-small")
-        panel.set_yticks(np.arange(G), [short(group, 24) for group in groups])
-        panel.tick_params(labelsize="x-small")
-        figure.finish(panel, xlim=(0.0, 1.05 * np.nanmax(values[:, 2])))
-    panels[0].set_ylim(G - 0.4, -0.6)  # of all, which share it
-    panels[0].figure.supxlabel("share", fontsize="small")
-    return panels[0]
 
 
 def effects(

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.apps.page import REPORT, Json, asset, embedded_json, frame, joined, pack, safe_head, style
-from topmix.apps.page.documents import LEAST_SHOWN, Column, TopicMarker, columns_of
+from topmix.apps.page.documents import LEAST_SHOWN, Column, Mixes, TopicMarker, columns_of
 from topmix.apps.page.sweep import sweep_page
 from topmix.apps.page.topics import candidates, overview, tree
 from topmix.base.atomic import atomic_write, check_can_write
@@ -157,8 +157,10 @@ def _documents(
     K = view.topics.n_topics
     if corpus is None or corpus.n_docs == 0:
         return [], [[] for _ in range(K)], []
-    best, groups = _visited(view, corpus, columns, min(max(SHOWN_DOCUMENTS // K, 3), 12))
-    rows = np.unique(best[best >= 0])
+    mixes = Mixes.of(view, corpus)
+    assert mixes is not None
+    best = [mixes.best(k, min(max(SHOWN_DOCUMENTS // K, 3), 12)).tolist() for k in range(K)]
+    rows = np.unique(np.concatenate(best)).astype(np.int64)
     wanted = set(rows.tolist())
     kept = {row: text for row, text in enumerate(texts or ()) if row in wanted}
     marker = TopicMarker(view)
@@ -171,38 +173,18 @@ def _documents(
         card = marker.card(shown[n], text, mix, top[mix[top] >= LEAST_SHOWN], most)
         documents.append({"name": name, **card})
     position = {row: n for n, row in enumerate(rows.tolist())}
-    return documents, [[position[row] for row in of_topic.tolist() if row >= 0] for of_topic in best], groups
+    of_topic = [[position[row] for row in rows_of_topic] for rows_of_topic in best]
+    return documents, of_topic, [_shares(mixes, column) for column in columns]
 
 
-def _visited(
-    view: ModelView, corpus: Corpus, columns: Sequence[Column], n: int
-) -> tuple[NDArray[np.int64], list[Json]]:
-    """One visit to all documents: the n rows with the most of each topic, [K, n] with -1 to fill up; and of each column
-    its name, whether its groups are periods, [group, documents], and mean shares [groups, topics]. A document without a
+def _shares(mixes: Mixes, column: Column) -> Json:
+    """The groups of a column with their numbers of documents, and mean shares [groups, topics]. A document without a
     known word is in no group."""
-    K = view.topics.n_topics
-    rows, scores = np.full((K, n), -1, np.int64), np.zeros((K, n))
-    total = [np.zeros((len(column.groups), K)) for column in columns]
-    counts = [np.zeros(len(column.groups), np.int64) for column in columns]
-    for begin, block, theta, weight in view.proportions_by_block(corpus):
-        score = theta * weight[:, None]  # [docs, K]
-        score[score < 0.05] = 0.0
-        both = np.concatenate([scores, score.T], axis=1)
-        ids = np.concatenate([rows, np.broadcast_to(begin + np.arange(block.n_docs), (K, block.n_docs))], axis=1)
-        top = np.argsort(-both, axis=1, kind="stable")[:, :n]
-        scores, rows = np.take_along_axis(both, top, axis=1), np.take_along_axis(ids, top, axis=1)
-        for column, sums, in_group in zip(columns, total, counts):
-            of_doc = column.group_of_doc[begin : begin + block.n_docs]
-            known = (of_doc >= 0) & (weight > 0)
-            np.add.at(sums, of_doc[known], theta[known])
-            in_group += np.bincount(of_doc[known], minlength=len(in_group))
-    rows[scores <= 0] = -1
-    groups = []
-    for column, m, sums in zip(columns, counts, total):
-        chosen = (
-            np.arange(len(m)) if column.is_time else np.argsort(-m, kind="stable")[: min(LARGEST_GROUPS, (m > 0).sum())]
-        )
-        names = [[column.groups[g][:LONGEST_NAME], int(m[g])] for g in chosen]
-        shares = [[float(f"{s:.4g}") for s in sums[g] / max(m[g], 1)] for g in chosen]
-        groups.append({"name": column.name, "is_time": column.is_time, "groups": names, "shares": shares})
-    return rows, groups
+    n, share, _ = mixes.of_groups(column)
+    shown = column.largest(n, LARGEST_GROUPS)
+    return {
+        "name": column.name,
+        "is_time": column.is_time,
+        "groups": [[column.groups[g][:LONGEST_NAME], int(n[g])] for g in shown],
+        "shares": [[float(f"{s:.4g}") for s in np.nan_to_num(share[:, g])] for g in shown],
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.documents import is_texts
-from topmix.corpus.shard import row_sums
 from topmix.estimators.admixture import AdmixtureEstimator
 from topmix.estimators.estimator import Estimator
 from topmix.estimators.mixture import MixtureEstimator
@@ -19,7 +18,7 @@ from topmix.estimators.variational import VariationalTopics
 from topmix.estimators.vectors import VectorMixture, texts_of_documents
 from topmix.io.documents import refuse_iterator
 from topmix.results.mixture import FittedMixture
-from topmix.results.topics import DocumentShares, FittedTopics, example_weight
+from topmix.results.topics import DocumentShares, FittedTopics
 from topmix.results.view import TopicView
 
 BLOCK = 4096  # documents that are visited together
@@ -65,19 +64,6 @@ class ModelView:
         if texts is None and is_texts(X) and isinstance(X, Iterable) and all(isinstance(text, str) for text in X):
             texts = X
         return self.model.counts(X), texts
-
-    def proportions_by_block(
-        self, corpus: Corpus
-    ) -> Iterator[tuple[int, Corpus, NDArray[np.float64], NDArray[np.float64]]]:
-        """(number of the first document, documents, proportions, how good an example each is), some documents at a
-        time."""
-        for begin in range(0, corpus.n_docs, BLOCK):
-            block = corpus[begin : begin + BLOCK]
-            if block.vectors is None:
-                yield begin, block, proportions(self.model, block), example_weight(row_sums(block.indptr, block.value))
-            else:
-                found = self.visited(block)
-                yield begin, block, found.shares.toarray(), found.weight
 
     def visited(self, X: Corpus) -> DocumentShares:
         """The topics that documents use."""

@@ -1,12 +1,11 @@
 """The documents, in arrays that answer questions without looking at every document: words by document, documents by
-word, texts, and columns beside them. They know nothing of topics, so they stay while the model changes. `Mixes` are
-the topics of all documents under one model."""
+word, texts, and columns beside them. They know nothing of topics, so they stay while the model changes."""
 
 from __future__ import annotations
 
 import tempfile
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from mmap import ACCESS_READ, mmap
@@ -15,17 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topmix.apps.page.documents import Column, columns_of
+from topmix.apps.page.documents import Column, Floats, Ids, columns_of
 from topmix.apps.web import NotFound
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import row_sums
-from topmix.results.topics import main_topics
 from topmix.selection.edits import EditScorer
-from topmix.selection.views import BLOCK, ModelView
-
-LEAST = 0.01  # smaller shares of a topic in a document are not kept
-Floats = NDArray[np.float64]
-Ids = NDArray[np.int64]
 
 
 class TextStore:
@@ -119,89 +112,3 @@ class Library:
         some = self.by_word[:, ids]
         rows = np.flatnonzero(np.bincount(some.indices, minlength=self.n_docs) == len(ids))
         return rows, np.asarray(some.sum(axis=1), np.float64).ravel()[rows]
-
-
-class Mixes:
-    """Topics of all documents, sparse both ways: the topics of a document, and the documents of a topic."""
-
-    def __init__(self, by_doc: sp.csr_array, weight: Floats):
-        self.by_doc, self.by_topic = by_doc, sp.csc_array(by_doc)  # [documents, K] shares of the topics that they use
-        self.weight = weight  # [documents] how good an example each is; 0 of one without a known word
-        self._of_groups: dict[str, tuple[Ids, Floats, Floats]] = {}  # by the name of a column
-
-    @classmethod
-    def of(cls, view: ModelView, corpus: Corpus, is_wanted: Callable[[], bool]) -> Mixes | None:
-        """Visits all documents; None once they are not wanted any more."""
-        parts, weights = [], []
-        for begin in range(0, corpus.n_docs, BLOCK):
-            if not is_wanted():
-                return None
-            shares, _, weight, _ = view.visited(corpus[begin : begin + BLOCK])
-            shares.data[shares.data < LEAST] = 0.0
-            shares.eliminate_zeros()
-            parts.append(shares.astype(np.float32))
-            weights.append(weight)
-        return cls(sp.csr_array(sp.vstack(parts, format="csr")), np.concatenate(weights))
-
-    def best(self, k: int, n: int, least: float = 0.05) -> Ids:
-        """The documents with the most of a topic."""
-        rows, share = _entries(self.by_topic, k)
-        score = share * self.weight[rows]
-        rows, score = rows[score >= least], score[score >= least]
-        return rows[np.lexsort((rows, -score))[:n]]
-
-    def shares(self, rows: Ids, k: int) -> Floats:
-        """The share of one topic in these documents."""
-        of_topic, share = _entries(self.by_topic, k)
-        of_doc = np.zeros(len(self.weight))
-        of_doc[of_topic] = share
-        return of_doc[rows]
-
-    def similar(self, d: int, n: int) -> list[tuple[int, float]]:
-        """The documents with the most similar topics: Bhattacharyya coefficient sum_k sqrt(theta_dk theta_ek)."""
-        score = np.zeros(self.by_doc.shape[0])
-        for k, share in zip(*(part.tolist() for part in _entries(self.by_doc, d))):
-            rows, other = _entries(self.by_topic, k)
-            score[rows] += np.sqrt(share * other)
-        score[d] = 0.0
-        best = np.argsort(-score, kind="stable")[:n]
-        return [(int(e), float(min(score[e], 1.0))) for e in best if score[e] > 0]
-
-    def of_groups(self, column: Column) -> tuple[Ids, Floats, Floats]:
-        """Documents of each group of a column, [G]; mean shares [K, G] of topics in them, and 1.96 standard errors of
-        the means, NaN where a group has fewer than two documents."""
-        if column.name not in self._of_groups:
-            n_groups, of_doc = len(column.groups), column.group_of_doc
-            rows = np.flatnonzero((of_doc >= 0) & (self.weight > 0))
-            n = np.bincount(of_doc[rows], minlength=n_groups)
-            member = sp.csr_array((np.ones(len(rows)), (of_doc[rows], rows)), (n_groups, len(of_doc)))
-            shares = self.by_doc.astype(np.float64)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                mean = (member @ shares).toarray() / n[:, None]
-                variance = ((member @ shares.power(2)).toarray() / n[:, None] - mean**2) * (n / (n - 1))[:, None]
-                error = 1.96 * np.sqrt(np.maximum(variance, 0.0) / n[:, None])
-            error[n < 2] = np.nan
-            self._of_groups[column.name] = n, mean.T, error.T
-        return self._of_groups[column.name]
-
-    def positions(self, places: Floats, radii: Floats) -> tuple[Floats, Ids]:
-        """Documents on the map [documents, 2], and the largest topic of each, -1 where it has none. A document lies
-        between the places of its topics, by the squares of their shares, inside the circle of its largest topic: those
-        with the most of it in the middle. Nothing is random."""
-        weight = self.by_doc.astype(np.float64).power(2)
-        total = np.asarray(weight.sum(axis=1)).ravel()
-        at = np.asarray(weight @ places) / np.maximum(total, 1e-300)[:, None]
-        topic, share = main_topics(self.by_doc)
-        by_topic = np.lexsort((-np.nan_to_num(share), topic))
-        n = np.bincount(topic + 1, minlength=len(places) + 1)
-        rank = np.empty(len(at))
-        rank[by_topic] = np.arange(len(at)) - np.repeat(np.cumsum(n) - n, n)
-        turn = np.pi * (3 - np.sqrt(5)) * rank  # a sunflower
-        away = 0.9 * radii[np.maximum(topic, 0)] * np.sqrt((rank + 0.5) / np.maximum(n[topic + 1], 1))
-        return at + away[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=1), topic
-
-
-def _entries(matrix: sp.csr_array | sp.csc_array, j: int) -> tuple[Ids, Floats]:
-    """What one row of a CSR matrix, or one column of a CSC matrix, holds: positions and values."""
-    at = slice(matrix.indptr[j], matrix.indptr[j + 1])
-    return matrix.indices[at].astype(np.int64), matrix.data[at].astype(np.float64)

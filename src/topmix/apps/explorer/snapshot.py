@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.apps.explorer.library import Floats, Ids, Library, Mixes, WordIndex
+from topmix.apps.explorer.library import Library, WordIndex
 from topmix.apps.page import Json, as_json, pack
-from topmix.apps.page.documents import Column, TopicMarker
+from topmix.apps.page.documents import Column, Floats, Ids, Mixes, TopicMarker
 from topmix.apps.page.topics import candidates, labels, overview, shorter, tree
 from topmix.apps.web import NotFound
 from topmix.results.names import relevant_words_of
@@ -276,8 +276,8 @@ class Snapshot:
         if self.mixes is None:
             return {"pending": True}
         n, share, error = self.mixes.of_groups(column)
-        shown = np.arange(len(n)) if column.is_time else np.argsort(-n, kind="stable")[:CHART_GROUPS]
-        groups = [column.groups[g][:200] for g in shown.tolist()]
+        shown = column.largest(n, CHART_GROUPS)
+        groups = [column.groups[g][:200] for g in shown]
         numbers = {name: _rounded(values[:, shown]) for name, values in (("share", share), ("error", error))}
         return {"is_time": column.is_time, "groups": groups, "n": n[shown].tolist(), **numbers}
 
