@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _get_feature_names
 
 from topmix.base.checks import CorpusError
 from topmix.base.paths import is_remote
@@ -170,7 +168,7 @@ def read_growing(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine |
         X = _with_new_words(X, known, engine)
     words, n_known = known.words, known.n_features
     if isinstance(X, Corpus) and X.vocabulary is not None and words is not None:
-        if len(X.vocabulary) == len(words) and all(a == b for a, b in zip(X.vocabulary, words)):
+        if list(X.vocabulary) == words.tolist():
             return in_known_words(X, known, owner), known
         in_known_words(X, None, owner)
         grown = X.in_words(words.tolist(), keep_new=True).corpus
@@ -179,18 +177,18 @@ def read_growing(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine |
     width = int(shape[1]) if len(shape) == 2 else 0
     if width <= n_known:
         return read_known(X, known, owner=owner, engine=engine), known  # or its error
-    names = None if isinstance(X, Corpus) else _get_feature_names(X)  # private: the rule by which fits take names
+    corpus, found = read(X, owner=owner, engine=engine)  # checked as first documents are
+    new: list[str] | None = None
     if words is not None:
-        if names is None:
+        if found.words is None:
             raise ValueError(
                 f"X has {width} columns, {width - n_known} of them new, but this {owner} knows its words by "
                 "name: give a Corpus with a vocabulary, or a DataFrame"
             )
-        # The known columns, or the error of reading them. Private: columns of an array, a matrix and any DataFrame.
-        read_known(_safe_indexing(X, slice(n_known), axis=1), known, owner=owner)
-        columns_of_all([str(name) for name in names], words.tolist())  # or its error, where a name is there twice
-    corpus, _ = read(X, owner=owner, engine=engine)  # checked as first documents are
-    new = None if words is None or names is None else [str(name) for name in names]
+        new = found.words.tolist()
+        columns_of_all(new, words.tolist())  # or its error, where a name is there twice
+        if new[:n_known] != words.tolist():
+            raise ValueError("the feature names should match those of the fit, and new words come after them")
     arrays = corpus.indptr, corpus.index, corpus.value
     return Corpus.trusted(*arrays, corpus.n_words, new), known.renamed(new, corpus.n_words)
 
