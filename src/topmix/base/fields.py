@@ -246,12 +246,10 @@ def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[Json, dict[str
         found, what = str(metadata.get("format")), kind.removeprefix("topmix-")
         raise ModelFileError(f"not a {what} (format {found[:60]!r}, expected {kind!r}){hints.get(found, '')}")
     version = metadata.get("format_version", "")
-    if not (version.isascii() and version.isdecimal() and len(version) < 6):
-        raise ModelFileError(f"format version {version[:60]!r} is not a number")
-    if int(version) != FORMAT_VERSION:
+    if version != str(FORMAT_VERSION):
         raise ModelFileError(
-            f"written by topmix {metadata.get('library_version', '?')[:20]} in format version {version}; topmix "
-            f"{__version__} reads version {FORMAT_VERSION}. A newer topmix may read it."
+            f"written by topmix {metadata.get('library_version', '?')[:20]} in format version {version[:20]!r}; topmix "
+            f"{__version__} reads the number {FORMAT_VERSION}. A newer topmix may read it."
         )
     rest = {k: v for k, v in metadata.items() if k != "metadata_crc32"}
     if metadata.get("metadata_crc32") != metadata_crc(rest):

@@ -65,15 +65,14 @@ def read_matrix(X: object, owner: str, known: Reading | None, names: Sequence[st
 
 
 def kind_of_frame(X: object) -> str | None:
-    """The library of a DataFrame or a column of one; None for other data."""
+    """The library of a DataFrame or a column of one."""
     library = type(X).__module__.partition(".")[0]
     return library if library in FRAMES else None
 
 
 def read_rows(X: object, *, owner: str, known: Reading | None = None) -> tuple[Rows, Reading]:
-    """Rows of finite numbers from an array, which may be mapped from a file and is not copied, a DataFrame, a Rows, a
-    sparse matrix, a Corpus, or the path of a .npy, .csv, .tsv or .parquet file; as float32 if that is what they are,
-    else as float64."""
+    """Rows of finite numbers, as float32 if that is what they are, else as float64: of an array, which is not copied, a
+    DataFrame, a Rows, a sparse matrix, a Corpus, or a .npy, .csv, .tsv or .parquet file."""
     if isinstance(X, Corpus):
         rows: Rows = SparseRows(in_known_words(X, known, owner).to_scipy(), X.vocabulary)
         reading = known or Reading(X.n_words, None if X.vocabulary is None else np.asarray(X.vocabulary, dtype=object))
@@ -218,8 +217,7 @@ def _groups_in_file(path: Path, n_rows: int) -> ArrayLike:
 
 
 def in_groups(rows: Rows, groups: object) -> GroupedRows:
-    """Rows with the group of each, in the order of the sorted names of groups; each row is one where that is None.
-    `groups` may be a file."""
+    """Rows with the group of each, in the order of the sorted names of groups. None: each row is a group."""
     if groups is None:
         return GroupedRows(rows, np.arange(len(rows) + 1))
     names = np.asarray(_groups_in_file(Path(groups), len(rows)) if isinstance(groups, str | os.PathLike) else groups)
