@@ -22,7 +22,7 @@ from topmix.models.model import TOLERANCE
 
 @dataclass(eq=False)
 class DeviceGaussianStats:
-    """Moments, as `likelihoods.gaussian.GaussianStats` are on the host."""
+    """Moments, as `GaussianStats` are on the host."""
 
     device: Device
     N: np.ndarray  # [K] on the host
@@ -91,7 +91,7 @@ class About(NamedTuple):
 
 
 class DevicePosterior(NamedTuple):
-    """As likelihoods.gaussian.Posterior; P, m and Pm are on the device, the rest on the host."""
+    """As models.gaussian.Posterior; P, m and Pm are on the device, the rest on the host."""
 
     beta: np.ndarray  # [K]
     nu: np.ndarray  # [K]

@@ -43,28 +43,19 @@ class HostedStep:
         return HostedStep, (self.step, self.engine)
 
     def __call__(self, shard: Shard, tables: TopicTables, memory: object, scratch: object) -> StepResult:
-        device = self._opened()
+        self._device = device = self._device or self.engine.opened()
+        kept = self._shards.get(shard.number)
+        if kept is None or kept[0] is not shard:  # rows that are read at each visit are other objects, and copied again
+            device.visit += 1
+            kept = self._shards[shard.number] = shard, DeviceShard.of(shard, device)
         unit = unit_of(float(np.max(shard.value, initial=0.0)))
         backend: Any = TOPIC_BACKENDS[type(self.step)](self.step, device, unit)
         of_words: Any = tables.words  # whose arrays are on the host
         words = of_words._replace(table=device.array(of_words.table), log_scale=device.array(of_words.log_scale))
-        there = self._there(shard, device)
-        stats, new, info = backend(there, tables._replace(words=words), on_device(device, memory))
+        stats, new, info = backend(kept[1], tables._replace(words=words), on_device(device, memory))
         if isinstance(stats, TopicStats) and isinstance(stats.S, DocumentStats):
             stats = replace(stats, S=stats.S.on_host(unit))
         return StepResult(stats, on_host(device, new), info)
-
-    def _opened(self) -> Device:
-        self._device = self._device or self.engine.opened()
-        return self._device
-
-    def _there(self, shard: Shard, device: Device) -> DeviceShard:
-        """Rows that are read at each visit are other objects, and copied again."""
-        kept = self._shards.get(shard.number)
-        if kept is None or kept[0] is not shard:
-            device.visit += 1
-            kept = self._shards[shard.number] = shard, DeviceShard.of(shard, device)
-        return kept[1]
 
     def close(self) -> None:
         self._shards.clear()
@@ -125,13 +116,10 @@ def together(
     for first in range(0, len(indptr) - 1, step):
         part = indptr[first : first + step + 1]
         n_rows = len(part) - 1
-        given |= {
-            "indptr": device.array(part - part[0], np.int64),
-            "index": device.array(index[part[0] : part[-1]], np.int32),
-            "bits": device.zeros((len(used), -(-n_rows // 32)), np.uint32),
-            "pitch": -(-n_rows // 32),
-            "n_rows": n_rows,
-        }
+        pitch = -(-n_rows // 32)
+        given |= {"indptr": device.array(part - part[0], np.int64), "n_rows": n_rows, "pitch": pitch}
+        given |= {"index": device.array(index[part[0] : part[-1]], np.int32)}
+        given |= {"bits": device.zeros((len(used), pitch), np.uint32)}
         device.launch("mark_words", min(-(-n_rows // 8), 16 * device.n_processors), 256, given)
         device.launch("count_together", min(len(topics), 16 * device.n_processors), 256, given)
     found = device.get(counts)

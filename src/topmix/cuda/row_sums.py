@@ -16,7 +16,6 @@ from topmix.cuda.device import Device, DeviceArray, Given
 
 LOW = 2.0**-11  # what low halves are to be multiplied by
 TOGETHER = 544  # features of a product: tensor cores round sums towards zero, so long ones lose digits
-PRECISIONS = ("float32", "tf32")
 LEAST_SHARE = {np.dtype(np.float32): 2.0**-30, np.dtype(np.float64): 2.0**-60}  # less counts as none
 PART = 512  # pairs that a block sums in float32
 TILE = 2048  # pairs that a warp sorts

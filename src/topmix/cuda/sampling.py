@@ -40,7 +40,8 @@ class DeviceTokens:
         self.lengths, self.first, self.word = DeviceTokenList.of(device, indptr, index, value)
         self.z = device.zeros(int(self.lengths.sum()), np.uint16)
         self.counts, self.total = device.zeros((V, K), np.int64), device.zeros(K, np.int64)
-        self._tables: tuple[DeviceArray, DeviceArray] | None = None
+        blocks = -(-K // PRIOR_BLOCK)
+        self._tables = device.empty((V, K), np.float32), device.empty((V, blocks), np.float32)
         self._rows: dict[tuple[int, int], DeviceArray] = {}
 
     def start(self, z: np.ndarray) -> None:
@@ -59,8 +60,6 @@ class DeviceTokens:
         log p(w, z), less what depends on their lengths alone. Nothing is waited for before the end."""
         device, K, V = self.device, self.K, self.V
         blocks, parts = -(-K // PRIOR_BLOCK), [(a, b) for a, b in pairwise(bounds) if b > a]
-        if self._tables is None:
-            self._tables = device.empty((V, K), np.float32), device.empty((V, blocks), np.float32)
         most = min(K, int(self.lengths.max(initial=1)))
         per_processor, shared = warps_that_sample(device, most)
         sums, taken = device.zeros(1, np.int64), device.zeros(len(parts), np.int32)
@@ -100,6 +99,7 @@ class Sampled(NamedTuple):
     docs: DeviceDocs
     sums: DocumentSums
     moved: int
+    entropy: float = 0.0  # each token has one topic
 
 
 def sample(

@@ -197,15 +197,9 @@ class DeviceDocs:
     def of(cls, device: Device, docs: DocTopics) -> DeviceDocs:
         """The same on the device."""
         n = np.diff(docs.indptr)
-        return cls(
-            device,
-            docs.indptr,
-            device.array(docs.indptr, np.int64),
-            device.array(n, np.int32),
-            device.array(docs.topic, np.uint16),
-            device.array(docs.count, np.float32),
-            int(n.max(initial=0)),
-        ).written()
+        places, sizes = device.array(docs.indptr, np.int64), device.array(n, np.int32)
+        topic, count = device.array(docs.topic, np.uint16), device.array(docs.count, np.float32)
+        return cls(device, docs.indptr, places, sizes, topic, count, int(n.max(initial=0))).written()
 
     def on_host(self) -> DocTopics:
         n = self.device.get(self.n)

@@ -209,7 +209,9 @@ def over_documents(
     given |= {"alpha": device.mirror(prior.alpha), "alpha_total": float(prior.alpha.sum())}
     given |= {"learns_alpha": int(prior.learned and own is None), "topic_sums": sums[SUMS:], "sums": sums}
     given |= {"K": K, "unit": unit}
-    return given | ({} if own is None else own.solved), sums
+    if own is not None:
+        given |= {"own_alpha": own.given["alpha"], "own_row": own.given["row"]}
+    return given, sums
 
 
 def solve(
@@ -235,13 +237,9 @@ def solve(
     docs = DeviceDocs.empty(device, *shard.places(K, L, options.eps))
     given, sums = over_documents(device, tables, unit, own)
     given |= options.of_kernels() | shard.entries | docs.as_new()
-    given |= {
-        "exclude": extra.exclude,
-        "own_discount": 0.0 if last is None else options.own_discount,
-        "variational": int(tables.posterior == "variational"),
-        "starts_cold": int(start is None),
-        "wants_bound": int(want_bound),
-    }
+    given |= {"exclude": extra.exclude, "own_discount": 0.0 if last is None else options.own_discount}
+    given |= {"variational": int(tables.posterior == "variational"), "wants_bound": int(want_bound)}
+    given |= {"starts_cold": int(start is None)}
     if start is None:
         given |= first_selection(device, given["table"], L)
     if last is not None:
@@ -309,11 +307,6 @@ class DeviceOwnPriors:
         given |= {"variational": int(prior.posterior == "variational")}
         device.launch("own_alpha", _blocks(device, n), 32 * WARPS, given)
         return cls(prior, shard, given)
-
-    @property
-    def solved(self) -> dict[str, DeviceArray]:
-        """What the kernels that solve and sample documents see."""
-        return {"own_alpha": self.given["alpha"], "own_row": self.given["row"]}
 
     def stats(self, words: object, docs: DeviceDocs, H: float) -> TopicStats:
         """Statistics of documents with these topics.  Eq. (3.31)"""

@@ -13,7 +13,7 @@ import numpy as np
 
 from topmix.corpus.shard import Shards, SomeShard
 from topmix.cuda.device import Device, Spillable
-from topmix.cuda.sampling import sample
+from topmix.cuda.sampling import Sampled, sample
 from topmix.cuda.shard import CorpusOnDevice, DeviceDocs, DeviceShard
 from topmix.cuda.solve import DeviceOwnPriors, Solved, solve
 from topmix.cuda.word_stats import DeviceTokenStats, DeviceWordStats
@@ -85,7 +85,9 @@ class TopicBackend:
             return replace(stats, S=DeviceWordStats.of(shard, stats.S))
         return replace(stats, S=DeviceTokenStats.of(shard, stats.S)) if isinstance(stats.S, TokenStats) else stats
 
-    def stats(self, shard: DeviceShard, tables: TopicTables, found: Solved, own: DeviceOwnPriors | None) -> TopicStats:
+    def stats(
+        self, shard: DeviceShard, tables: TopicTables, found: Solved | Sampled, own: DeviceOwnPriors | None
+    ) -> TopicStats:
         """On the device, or on the host where the number of topics may change: moves read and edit statistics."""
         if own is not None:
             return own.stats(found.words, found.docs, found.entropy)
@@ -105,12 +107,8 @@ class CudaTopicStep(TopicBackend):
         own = DeviceOwnPriors.of(shard, tables.prior)
         if (sampling := tables.document_options.sampling) is not None:
             sampled = sample(self.device, shard, tables, sampling, self.unit, z, last, own)
-            if own is not None:
-                stats = own.stats(sampled.words, sampled.docs, 0.0)
-            else:
-                stats = tables.prior.stats(sampled.words, sampled.sums, 0.0)  # type: ignore[attr-defined]  # of a prior that they share
             drawn = DeviceVisit(0, sampled.docs, sampled.words.z)
-            return StepResult(stats, drawn, {"moved": float(sampled.moved)})
+            return StepResult(self.stats(shard, tables, sampled, own), drawn, {"moved": float(sampled.moved)})
         start = None if self.step.is_cold(times) else last
         discounts = tables.document_options.own_discount > 0
         found = solve(self.device, shard, tables, self.unit, start=start, last=last if discounts else None, own=own)

@@ -3,7 +3,7 @@
 Tokens are integers of 1 / unit, usually 2^-20, so that sums have the same bits in any order and what was added can be
 taken out exactly.
 
-`DeviceWordTotal` has the methods of `stats.WordTotal` that a fit asks for: models and learners do not know where counts
+`DeviceWordTotal` has the methods of `WordTotal` that a fit asks for: models and learners do not know where counts
 are.
 """
 
@@ -29,7 +29,7 @@ SMALLEST_FACTOR = 2.0**-10  # below it, the factor is multiplied into the counts
 
 @dataclass(eq=False)
 class DeviceWordTotal(Fading):
-    """The running total, as `stats.WordTotal` is on the host."""
+    """The running total, as `WordTotal` is on the host."""
 
     device: Device
     counts_: DeviceArray  # [V, K] int64; the counts are factor / unit times these
@@ -162,7 +162,7 @@ class DeviceWordTotal(Fading):
         for stats in old.values():
             stats.add_to(self.counts_, -1.0, self.unit)
 
-    # What topics make of it: the kernels behind likelihoods.TopicWords
+    # What topics and clusters make of it.
 
     def with_prior(self, eta: np.ndarray, extra: PseudoCounts | None = None) -> Given:
         """Counts and prior as kernels take them."""

@@ -55,9 +55,9 @@ class Peer:
     def __repr__(self) -> str:
         return f"worker {self.number}"
 
-    def look(self, seconds: float = 0.0) -> bool:
+    def look(self) -> bool:
         """Whether it is there. It may have come back since it was lost."""
-        if self.probe is not None and ray.wait([self.probe], timeout=seconds)[0]:
+        if self.probe is not None and ray.wait([self.probe], timeout=0.0)[0]:
             probe, self.probe = self.probe, None
             try:
                 self.place = ray.get(probe)
@@ -141,9 +141,9 @@ class Pool:
         asked = self.alive()
         for peer in asked:
             peer.probe = peer.actor.about.remote()
-        deadline = time.monotonic() + AGAIN_SECONDS
-        while any(peer.look(0.02) and peer.probe is not None for peer in asked) and time.monotonic() < deadline:
-            pass
+        if asked:
+            ray.wait([peer.probe for peer in asked], num_returns=len(asked), timeout=AGAIN_SECONDS)
+        self.alive()
 
     def look_around(self) -> None:
         """At the machines of the cluster, now and then: with `workers=None` new ones get workers. Workers that Ray had
