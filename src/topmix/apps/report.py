@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.apps.page import REPORT, Json, asset, embedded_json, frame, joined, pack, safe_head, style
+from topmix.apps.page import REPORT, Json, asset, embedded_json, frame, joined, pack, rounded, safe_head, style
 from topmix.apps.page.documents import LEAST_SHOWN, Column, Mixes, TopicMarker, columns_of
 from topmix.apps.page.sweep import sweep_page
 from topmix.apps.page.topics import candidates, overview, tree
@@ -186,5 +186,5 @@ def _shares(mixes: Mixes, column: Column) -> Json:
         "name": column.name,
         "is_time": column.is_time,
         "groups": [[column.groups[g][:LONGEST_NAME], int(n[g])] for g in shown],
-        "shares": [[float(f"{s:.4g}") for s in np.nan_to_num(share[:, g])] for g in shown],
+        "shares": rounded(np.nan_to_num(share.T[shown])),
     }

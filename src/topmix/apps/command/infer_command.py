@@ -91,7 +91,7 @@ def _blocks(model: BaseEstimator, source: Path, settings: options.Settings, grou
         return
     rows = read_data(model, source, settings, groups=groups).X
     if isinstance(rows, GroupedRows):
-        yield Shares([str(name) for name in np.asarray(rows.names)], proportions(model, rows))
+        yield Shares(list(map(str, np.asarray(rows.names))), proportions(model, rows))
         return
     for begin in range(0, len(rows), BLOCK_ROWS):
         block = rows[begin : begin + BLOCK_ROWS]

@@ -3,12 +3,9 @@ word, texts, and columns beside them. They know nothing of topics, so they stay 
 
 from __future__ import annotations
 
-import tempfile
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
-from mmap import ACCESS_READ, mmap
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,26 +16,6 @@ from topmix.apps.web import NotFound
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import row_sums
 from topmix.selection.edits import EditScorer
-
-
-class TextStore:
-    """Texts by number in a temporary file, to be read one at a time: a million of them need no memory."""
-
-    def __init__(self, texts: Iterable[str]):
-        with tempfile.TemporaryFile() as file:
-            ends = accumulate((file.write(text.encode("utf-8", "surrogatepass")) for text in texts), initial=0)
-            self._ends = np.array([*ends], np.int64)
-            file.flush()
-            self._bytes = mmap(file.fileno(), 0, access=ACCESS_READ) if self._ends[-1] else b""
-
-    def __len__(self) -> int:
-        return len(self._ends) - 1
-
-    def __getitem__(self, d: int) -> str:
-        return self._bytes[self._ends[d] : self._ends[d + 1]].decode("utf-8", "replace")
-
-    def __iter__(self) -> Iterator[str]:
-        return map(self.__getitem__, range(len(self)))
 
 
 class WordIndex:
@@ -84,7 +61,7 @@ class Library:
         self.corpus, self.index, self.held_out = corpus, WordIndex(words), held_out
         self.scorer = EditScorer(corpus, held_out)  # of models before and after an edit
         self.n_docs = corpus.n_docs
-        self.texts = None if texts is None else TextStore(texts)
+        self.texts = None if texts is None else list(texts)
         if self.texts is not None and len(self.texts) != corpus.n_docs:
             raise ValueError(f"there are {len(self.texts)} texts for {corpus.n_docs} documents: pass one each")
         self.columns = columns_of(columns, corpus.n_docs)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.apps.explorer.library import Library, WordIndex
-from topmix.apps.page import Json, as_json, pack
+from topmix.apps.page import Json, as_json, pack, rounded
 from topmix.apps.page.documents import Column, Floats, Ids, Mixes, TopicMarker
 from topmix.apps.page.topics import candidates, labels, overview, shorter, tree
 from topmix.apps.web import NotFound
@@ -278,7 +278,7 @@ class Snapshot:
         n, share, error = self.mixes.of_groups(column)
         shown = column.largest(n, CHART_GROUPS)
         groups = [column.groups[g][:200] for g in shown]
-        numbers = {name: _rounded(values[:, shown]) for name, values in (("share", share), ("error", error))}
+        numbers = {name: rounded(values[:, shown]) for name, values in (("share", share), ("error", error))}
         return {"is_time": column.is_time, "groups": groups, "n": n[shown].tolist(), **numbers}
 
     def column(self, name: str) -> Json:
@@ -348,7 +348,3 @@ def whole(text: str) -> int:
 
 def _fourth(x: float) -> float:
     return round(float(x), 4)
-
-
-def _rounded(rows: Floats) -> list[list[float | None]]:
-    return [[None if np.isnan(x) else float(f"{x:.4g}") for x in row] for row in rows.tolist()]

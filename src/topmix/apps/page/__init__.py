@@ -67,6 +67,11 @@ def pack(numbers: ArrayLike, dtype: str) -> str:
     return base64.b64encode(np.ascontiguousarray(numbers, np.dtype(dtype)).tobytes()).decode()
 
 
+def rounded(rows: ArrayLike) -> list[list[float | None]]:
+    """Numbers with four digits, and null where one is not known."""
+    return [[float(f"{x:.4g}") if np.isfinite(x) else None for x in row] for row in np.asarray(rows).tolist()]
+
+
 def as_json(data: object) -> str:
     """JSON without NaN and infinity, which browsers cannot read."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from topmix._version import __version__
-from topmix.apps.page import Json
+from topmix.apps.page import Json, rounded
 from topmix.corpus.corpus import Corpus
 from topmix.learn.history import passes_of
 from topmix.models.covariate_prior import CovariatePrior
@@ -124,10 +122,7 @@ def depends(f: FittedTopics | FittedMixture) -> Json:
         rows = np.stack([np.asarray(table[name], float).reshape(K, -1) for name in ("estimate", "low", "high")], axis=2)
         found["effects"] = {
             "terms": shorter(terms[:MOST_TERMS]),
-            "rows": [
-                [[float(f"{x:.4g}") if math.isfinite(x) else None for x in row] for row in of[:MOST_TERMS]]
-                for of in rows.tolist()
-            ],
+            "rows": [rounded(of_topic[:MOST_TERMS]) for of_topic in rows],
         }
     if f.versions is not None and f.reading.versions is not None:
         found["versions"] = _versions(f)
@@ -146,6 +141,6 @@ def _versions(f: FittedTopics) -> Json:
     return {
         "column": column.column[:200],
         "names": [column.names[t][:200] for t in chosen],
-        "share": [[float(f"{share[t, k]:.4g}") for t in chosen] for k in range(f.n_topics)],
+        "share": rounded(share[chosen].T),
         "words": [[shorter(of_version[k], 60) for of_version in words] for k in range(f.n_topics)],
     }
