@@ -349,7 +349,7 @@ class Candidates(Stored):
 
     n_candidates: Annotated[int, integer(0, MOST_CANDIDATES)]
     age: Annotated[int, integer(0, STALE)]
-    near: Annotated[np.ndarray | None, Ids("K", "C", below="K", ascending=True, optional=True)]
+    near: Annotated[np.ndarray | None, Ids("K", "C", below="K", ascending=True)]
 
 
 def rounding_of(terms: np.ndarray, N: np.ndarray, D: int) -> float:

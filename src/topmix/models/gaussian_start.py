@@ -16,7 +16,7 @@ from topmix.base.threads import one_thread
 from topmix.corpus.rows import Rows, SparseRows
 from topmix.models.frame import LEAST, Frame, GaussianStats, Shape, everyone, moments
 from topmix.models.gaussian import Gaussian, GaussianPrior
-from topmix.models.k_means import lloyd, means, nearest, spread_rows
+from topmix.models.k_means import lloyd, means, nearest, sample_of, spread_rows
 
 POWER_STEPS = 16  # towards the longest axis of a cluster; it need not be exact
 LARGEST_SQUARE = 1e90  # of anything that is squared or summed: files hold numbers up to 1e100
@@ -240,12 +240,11 @@ def start(model: Gaussian, table: Rows, weight: np.ndarray | None, way: str, rng
     many rows as there are. k-means++ finds groups that stand apart, and where there are none the tails; random rows
     follow the density; Lloyd's steps find round groups."""
     K = len(model.total.N)
-    usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
-    size = min(len(usable), max(SAMPLE, SAMPLE_PER_CLUSTER * K))
+    size = max(SAMPLE, SAMPLE_PER_CLUSTER * K)
     if isinstance(table, SparseRows):  # the sample is dense
         size = min(size, max(2 * K, DENSE_SAMPLE // table.shape[1]))
-    rows = np.sort(rng.choice(usable, size, replace=False))
-    w = np.ones(size) if weight is None else weight[rows] / weight[rows].mean()  # what is added to them is rows
+    rows = sample_of(len(table), weight, size, rng)
+    w = np.ones(len(rows)) if weight is None else weight[rows] / weight[rows].mean()  # what is added to them is rows
     z = model.frame.points(np.ascontiguousarray(table.data[rows], np.float64))
     S = sample_moments(model, z, w, way, rng)
     S.scale((float(len(table)) if weight is None else float(weight.sum())) / S.N.sum())

@@ -17,6 +17,12 @@ from topmix.base.threads import one_thread, threads
 BLOCK = 4096  # rows of distances at a time
 
 
+def sample_of(n: int, weight: np.ndarray | None, size: int, rng: np.random.Generator) -> np.ndarray:
+    """At most `size` of n rows that have a weight, ascending."""
+    usable = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
+    return np.sort(rng.choice(usable, min(len(usable), size), replace=False))
+
+
 def divergences(z: np.ndarray, seeds: np.ndarray, zero_mean: bool, norm: np.ndarray | None = None) -> np.ndarray:
     """[K, N]: the Bregman divergence of the likelihood from rows to seeds. `norm` is ||z||^2, if known.
 

@@ -45,7 +45,7 @@ class TokenStats(Stored):
 class RowShares(Stored):
     """The same where a row of words is in few clusters: what each has of it."""
 
-    cluster: Annotated[np.ndarray | None, Ids("n", "l", below="K", optional=True)]  # [rows, L]; None: all clusters
+    cluster: Annotated[np.ndarray | None, Ids("n", "l", below="K")]  # [rows, L]; None: all clusters
     r: Annotated[np.ndarray, Numbers("n", "l", dtype="F32")]  # [rows, L]
     totals: Annotated[np.ndarray, Numbers("K")]  # tokens of each cluster
 

@@ -31,19 +31,10 @@ class Numbers:
     """An array. A dimension is a number, the name of a size such as "K" or "K+1", or a tuple of these: any of them. A
     name in lower case may be of any size, which is then the same in the fields after it."""
 
-    def __init__(
-        self,
-        *shape: Dim | tuple[Dim, ...],
-        dtype: str = "F64",
-        low: float = -LARGEST,
-        high: float = LARGEST,
-        optional: bool = False,  # None is no array
-    ):
-        self.shape, self.dtype, self.low, self.high, self.optional = shape, dtype, low, high, optional
+    def __init__(self, *shape: Dim | tuple[Dim, ...], dtype: str = "F64", low: float = -LARGEST, high: float = LARGEST):
+        self.shape, self.dtype, self.low, self.high = shape, dtype, low, high
 
-    def read(self, file: CheckedReader, name: str, sizes: Sizes) -> np.ndarray | None:
-        if self.optional and not file.has(name):
-            return None
+    def read(self, file: CheckedReader, name: str, sizes: Sizes) -> np.ndarray:
         wanted: list[int | set[int] | None] = []
         for dim in self.shape:
             if isinstance(dim, tuple):
@@ -61,17 +52,15 @@ class Numbers:
 class Ids(Numbers):
     """Numbers from 0 to less than a size, which kernels use as indices."""
 
-    def __init__(
-        self, *shape: Dim, below: str, dtype: str = "I32", ascending: bool = False, optional: bool = False
-    ) -> None:
-        super().__init__(*shape, dtype=dtype, optional=optional)
+    def __init__(self, *shape: Dim, below: str, dtype: str = "I32", ascending: bool = False):
+        super().__init__(*shape, dtype=dtype)
         self.below, self.ascending = below, ascending
 
-    def read(self, file: CheckedReader, name: str, sizes: Sizes) -> np.ndarray | None:
+    def read(self, file: CheckedReader, name: str, sizes: Sizes) -> np.ndarray:
         found, end = super().read(file, name, sizes), sizes[self.below]
-        if found is not None and np.any((found < 0) | (found >= end)):
+        if np.any((found < 0) | (found >= end)):
             raise ModelFileError(f"array {file.prefix + name!r} has entries that are not from 0 to {end - 1}")
-        if found is not None and self.ascending and np.any(found[..., 1:] <= found[..., :-1]):
+        if self.ascending and np.any(found[..., 1:] <= found[..., :-1]):
             raise ModelFileError(f"array {file.prefix + name!r} has entries that do not ascend")
         return found
 
@@ -137,7 +126,7 @@ class Stored:
 
     def write(self, out: Writer, *, without: str = "") -> None:
         """All fields that a file holds, but one."""
-        for name, kind in _kinds(type(self)).items():  # type: ignore[arg-type]
+        for name, (kind, _) in _kinds(type(self)).items():  # type: ignore[arg-type]
             value = getattr(self, name)
             if value is not None and name != without:
                 kind.write(out, name, value)
@@ -148,9 +137,9 @@ class Stored:
         names = {f.name for f in fields(cls)}  # type: ignore[arg-type]
         found = {name: value for name, value in given.items() if name in names}
         sizes = {name: value for name, value in given.items() if name not in names}
-        for name, kind in _kinds(cls).items():  # type: ignore[arg-type]
+        for name, (kind, is_optional) in _kinds(cls).items():  # type: ignore[arg-type]
             if name not in found:
-                found[name] = kind.read(file, name, sizes)
+                found[name] = None if is_optional and not file.has(name) else kind.read(file, name, sizes)
         made = cls(**found)
         try:
             made.check_fields()
@@ -167,14 +156,12 @@ class Stored:
 
 
 class Nested:
-    """A field that is Stored itself. Where it is None, nothing is in the file."""
+    """A field that is Stored itself."""
 
-    def __init__(self, kind: type[Stored] = Stored, *, optional: bool = False):
-        self.kind, self.optional = kind, optional
+    def __init__(self, kind: type[Stored] = Stored):
+        self.kind = kind
 
-    def read(self, file: CheckedReader, name: str, sizes: Sizes) -> Stored | None:
-        if self.optional and not file.has(name):
-            return None
+    def read(self, file: CheckedReader, name: str, sizes: Sizes) -> Stored:
         return self.kind.read(file.at(name), **{name: size for name, size in sizes.items() if not name.islower()})
 
     def write(self, out: Writer, name: str, value: Stored) -> None:
@@ -182,14 +169,15 @@ class Nested:
 
 
 @cache
-def _kinds(cls: type[Stored]) -> dict[str, Numbers | Value | Nested]:
-    """Of the fields that a file holds."""
-    kinds: dict[str, Numbers | Value | Nested] = {}
+def _kinds(cls: type[Stored]) -> dict[str, tuple[Numbers | Value | Nested, bool]]:
+    """Of the fields that a file holds, and whether each may be None: then nothing of it is in the file."""
+    kinds: dict[str, tuple[Numbers | Value | Nested, bool]] = {}
     for name, hint in get_type_hints(cls, include_extras=True).items():
         parts = get_args(hint) if get_origin(hint) in (Annotated, Union, UnionType) else (hint,)
+        is_optional = type(None) in (*parts, *get_args(parts[0]))
         for part in parts:
             if isinstance(part, Numbers | Value | Nested):
-                kinds[name] = part
+                kinds[name] = part, is_optional
             elif isinstance(part, type) and issubclass(part, Stored):
-                kinds[name] = Nested(part, optional=type(None) in parts)
+                kinds[name] = Nested(part), is_optional
     return kinds

@@ -16,7 +16,7 @@ from topmix.base.component import Json
 from topmix.base.threads import one_thread
 from topmix.corpus.rows import Rows
 from topmix.corpus.shard import VectorShard
-from topmix.models.k_means import far_apart
+from topmix.models.k_means import far_apart, sample_of
 from topmix.models.von_mises_fisher import DirectionStats, DirectionTables, VonMisesFisher
 
 SAMPLE = 10_000  # rows, at least, and this many for each cluster:
@@ -85,10 +85,8 @@ def start(
     """First clusters, by one of STARTS, from statistics that come to as many rows as there are. "auto" tries k-means++,
     which finds the tails where no groups stand apart, and random rows, and keeps the one whose rows are closer."""
     K = len(model.N)
-    usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
-    size = min(len(usable), max(SAMPLE, SAMPLE_PER_CLUSTER * K))
-    rows = np.sort(rng.choice(usable, size, replace=False))
-    w = np.ones(size) if weight is None else weight[rows]
+    rows = sample_of(len(table), weight, max(SAMPLE, SAMPLE_PER_CLUSTER * K), rng)
+    w = np.ones(len(rows)) if weight is None else weight[rows]
     x = np.ascontiguousarray(table.data[rows])
     n_rows = float(len(table)) if weight is None else float(weight.sum())
 

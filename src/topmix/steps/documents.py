@@ -74,7 +74,7 @@ class Visit(Stored):
     times: Annotated[int, integer(0, MOST_VISITS)]  # visits so far; sampling starts the count again
     docs: DocTopics | None = None  # the topics of its documents, if the next visit needs them
     # while tokens are sampled
-    z: Annotated[np.ndarray | None, Ids("tokens", below="K", dtype="U16", optional=True)] = None
+    z: Annotated[np.ndarray | None, Ids("tokens", below="K", dtype="U16")] = None
 
     @property
     def size(self) -> int:
