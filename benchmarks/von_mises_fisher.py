@@ -32,8 +32,7 @@ from topmix import VonMisesFisherMixture, _core
 from topmix.base.bessel import inverse_ratio
 from topmix.base.threads import one_thread, use_threads
 from topmix.corpus.rows import Directions
-from topmix.models.von_mises_fisher import log_peak
-from topmix.models.von_mises_fisher_start import empty, start
+from topmix.models.von_mises_fisher import empty, log_peak, start
 
 clock = time.perf_counter
 

@@ -33,7 +33,7 @@ def started(kind: str, objective: str = "vb", zero_mean: bool = False, reg: floa
     """A mixture, its rows in the frame, and their dense responsibilities after one step."""
     table = Rows(rows() - (50 if zero_mean else 0))
     about = summary(table, None, kind, zero_mean)
-    prior = default_covariance_prior(about.covariance, kind, reg) if objective == "map" else None
+    prior = default_covariance_prior(about[1], kind, reg) if objective == "map" else None
     settings = {"covariance_type": kind, "objective": objective, "zero_mean": zero_mean, "covariance_prior": prior}
     g = empty(about, "float64", K, reg_covar=reg, **settings)
     g = start(g, table, None, "k-means++", np.random.default_rng(seed))

@@ -70,7 +70,7 @@ class Gaussians:
         self.X = (counts() * np.linspace(0.3, -2, V)).astype(np.float64)
         table = SparseRows(sp.csr_array(self.X))
         about = summary(table, None, "diag", zero)
-        prior = default_covariance_prior(about.covariance, "diag", 1e-2)
+        prior = default_covariance_prior(about[1], "diag", 1e-2)
         g = empty(about, "float64", K, covariance_type="diag", zero_mean=zero, objective="vb" if zero else objective,
                   covariance_prior=prior, reg_covar=1e-2)  # fmt: skip
         g = start(g, table, None, "k-means++", np.random.default_rng(0))

@@ -7,7 +7,7 @@ from sklearn.datasets import load_wine
 from tests.twins.gaussian import left_out
 from topmix import GaussianMixture
 from topmix.models.frame import Shape
-from topmix.models.gaussian_prior import STRENGTHS, _left_out
+from topmix.models.gaussian_start import STRENGTHS, _left_out
 
 KINDS = ["full", "diag", "spherical"]
 

@@ -18,8 +18,7 @@ from topmix.corpus.rows import Directions, UnitRows
 from topmix.data import Rows
 from topmix.learn.history import Record
 from topmix.learn.problem import Stopping
-from topmix.models.von_mises_fisher import VonMisesFisher, cosines, log_peak, sample
-from topmix.models.von_mises_fisher_start import empty, spread_rows, start
+from topmix.models.von_mises_fisher import VonMisesFisher, cosines, empty, log_peak, sample, spread_rows, start
 from topmix.steps.rows import BY_CANDIDATES, MixtureStep
 
 from .pairs import pairs

@@ -16,7 +16,7 @@ from topmix import models
 from topmix.corpus.rows import GroupedRows
 from topmix.corpus.shard import Shards
 from topmix.data import Corpus, Rows
-from topmix.models import gaussian_start, von_mises_fisher_start
+from topmix.models import gaussian_start, von_mises_fisher
 from topmix.models.categorical import WordStart
 from topmix.models.document_prior import DocumentPrior
 from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture, StickBreaking
@@ -113,14 +113,14 @@ def start_gaussian(name: str, data: Any, K: int, objective: str, variant: str, r
     zero, s = variant == "zero", gaussian_start
     about = s.summary(data, None, name, zero)
     reg = 1e-6 if objective == "ml" else 0.0  # a cluster of few rows has no covariance, and "ml" no prior
-    prior = s.default_covariance_prior(about.covariance, name, reg) if objective == "map" else None
+    prior = s.default_covariance_prior(about[1], name, reg) if objective == "map" else None
     settings = {"covariance_type": name, "objective": objective, "zero_mean": zero, "covariance_prior": prior}
     none = s.empty(about, "float64", K, reg_covar=reg, **settings)
     return s.start(none, data, None, "k-means++", rng)
 
 
 def start_directions(name: str, data: Any, K: int, objective: str, variant: str, rng: np.random.Generator) -> Any:
-    s = von_mises_fisher_start
+    s = von_mises_fisher
     return s.start(s.empty(data, None, K, objective=objective), data, None, "k-means++", rng)
 
 

@@ -13,8 +13,15 @@ from topmix.estimators.estimator import learned
 from topmix.estimators.vectors import VectorMixture
 from topmix.io.reading import Reading
 from topmix.io.rows import unchecked_rows
-from topmix.models.von_mises_fisher import CONCENTRATIONS, OBJECTIVES, VonMisesFisher, sample
-from topmix.models.von_mises_fisher_start import MANY, STARTS, DirectionStart
+from topmix.models.von_mises_fisher import (
+    CONCENTRATIONS,
+    MANY,
+    OBJECTIVES,
+    STARTS,
+    DirectionStart,
+    VonMisesFisher,
+    sample,
+)
 from topmix.steps import LocalStep
 from topmix.steps.rows import RowCandidateStep
 

@@ -29,10 +29,10 @@ from topmix.learn.learners import Learner, Memoized, Passes, PassResult, State
 from topmix.models.document_prior import Prior
 from topmix.models.frame import GaussianStats, SingularCovariance
 from topmix.models.gaussian import Gaussian, GaussianPrior
-from topmix.models.gaussian_prior import chosen_prior
 from topmix.models.gaussian_start import (
     DENSE_SAMPLE,
     at,
+    chosen_prior,
     differ_by_spread,
     divided,
     empty,

@@ -1,8 +1,7 @@
 """Where Gaussian clusters start: their prior and frame, from all of the data, and first clusters, from a sample of it.
 
-A start says which rows of the sample belong together (k_means.py), and a cluster starts from their moments, as if a
-few more had come with the covariance that clusters have on average: a cluster of three rows in sixty dimensions has
-none of its own.
+k_means.py says which rows of the sample belong together. A cluster starts from their moments and a few rows more, with
+the covariance that clusters have on average: a cluster of three rows in sixty dimensions has none of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from topmix.corpus.rows import Rows, SparseRows
 from topmix.models.frame import LEAST, Frame, GaussianStats, Shape, everyone, moments
 from topmix.models.gaussian import Gaussian, GaussianPrior
 from topmix.models.k_means import lloyd, means, nearest, sample_of, spread_rows
+from topmix.models.model import Assignment
 
 POWER_STEPS = 16  # towards the longest axis of a cluster; it need not be exact
 LARGEST_SQUARE = 1e90  # of anything that is squared or summed: files hold numbers up to 1e100
@@ -46,18 +46,15 @@ K_MEANS = {
 
 
 def divided(model: Gaussian, z: np.ndarray, w: np.ndarray | None, label: np.ndarray, K: int) -> GaussianStats:
-    """Moments of K clusters, from rows in the frame and the cluster of each: those that gain most are divided.
-
-    K is at most twice the clusters there are. The second half of a cluster comes after all that there were.
-    """
-    k, each = len(model.total.N), np.arange(len(model.total.N))
-    ways = _ways(model, z, label)
+    """Moments of K clusters, at most twice as many as there are, from rows in the frame and the cluster of each: those
+    that gain most are divided, and second halves come last."""
+    k, ways = len(model.total.N), _ways(model, z, label)
     gains = _gains(model, z, w, label, ways)
     way, best = gains.argmax(axis=0), np.argsort(-gains.max(axis=0), kind="stable")[: K - k]
     number = np.zeros(k, np.int64)  # of the second half; 0 for none
     number[best] = np.arange(k, K)
     above = np.array(ways)[way[label], np.arange(len(label))] & (number[label] > 0)
-    return _moments(model, z, w, np.where(above, number[label], label), np.concatenate([each, best]))
+    return _moments(model, z, w, np.where(above, number[label], label), np.append(np.arange(k), best))
 
 
 def differ_by_spread(prepared: Gaussian, x: np.ndarray, w: np.ndarray | None) -> bool:
@@ -136,46 +133,35 @@ def _height(model: Gaussian, S: GaussianStats) -> np.ndarray:
     return np.asarray(S.N * np.log(np.maximum(S.N, 1e-300)) - 0.5 * S.N * log_det)
 
 
-class Summary(NamedTuple):
-    """All of the data, as one Gaussian."""
-
-    n_rows: float
-    mean: np.ndarray  # [D]; zero where the model has no means
-    covariance: np.ndarray  # [D, D], or variances [D]
+Summary = tuple[np.ndarray, np.ndarray]  # all of the data: its mean [D], and covariance [D, D] or variances [D]
 
 
 def summary(table: Rows, weight: np.ndarray | None, covariance_type: str, zero_mean: bool) -> Summary:
-    """Blocks in double, about the first row, so that no digits are lost to an offset."""
-    D = table.shape[1]
-    is_matrix = covariance_type in ("full", "tied")
-    if isinstance(table, SparseRows) and not is_matrix:
-        csr, of_rows = table.csr.astype(np.float64), np.ones(len(table)) if weight is None else weight
-        with np.errstate(over="ignore", invalid="ignore"):  # by the entries alone, about zero
-            return _summed(float(of_rows.sum()), of_rows @ csr, of_rows @ csr.power(2), np.zeros(D), zero_mean)
-    about = np.zeros(D) if zero_mean else np.asarray(table.data[0], np.float64)
+    """Sums over blocks in double, about the first row, so that no digits are lost to an offset."""
+    D, is_matrix = table.shape[1], covariance_type in ("full", "tied")
+    about, begin, total = np.zeros(D), 0, 0.0
     first, second = np.zeros(D), np.zeros((D, D) if is_matrix else D)
-    begin, total = 0, 0.0
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # what leaves the range is refused below
-        for block in table.blocks():
-            x = np.ascontiguousarray(block) - about
-            w = None if weight is None else weight[begin : begin + len(x), None]
-            wx = x if w is None else w * x
-            first += wx.sum(axis=0)
-            second += wx.T @ x if is_matrix else np.einsum("nd,nd->d", wx, x)
-            total += len(x) if w is None else float(w.sum())
-            begin += len(x)
-    return _summed(total, first, second, about, zero_mean)
-
-
-def _summed(total: float, first: np.ndarray, second: np.ndarray, about: np.ndarray, zero_mean: bool) -> Summary:
-    D, is_matrix = len(first), second.ndim == 2
+        if isinstance(table, SparseRows) and not is_matrix:  # by the entries alone, about zero
+            csr, of_rows = table.csr.astype(np.float64), np.ones(len(table)) if weight is None else weight
+            total, first, second = float(of_rows.sum()), of_rows @ csr, of_rows @ csr.power(2)
+        else:
+            about = about if zero_mean else np.asarray(table.data[0], np.float64)
+            for block in table.blocks():
+                x = np.ascontiguousarray(block) - about
+                w = None if weight is None else weight[begin : begin + len(x), None]
+                wx = x if w is None else w * x
+                first += wx.sum(axis=0)
+                second += wx.T @ x if is_matrix else np.einsum("nd,nd->d", wx, x)
+                total += len(x) if w is None else float(w.sum())
+                begin += len(x)
     mean = first / max(total, 1e-300)
     if not (np.abs(second).max(initial=0.0) < LARGEST_SQUARE and np.abs(about + mean).max() < LARGEST_SQUARE**0.5):
         raise ValueError("X has values of more than 1e45, whose squares do not add up: divide X by a constant")
     if zero_mean:
-        return Summary(total, np.zeros(D), second / max(total, 1e-300))
+        return np.zeros(D), second / max(total, 1e-300)
     second -= total * (np.outer(mean, mean) if is_matrix else mean**2)
-    return Summary(total, about + mean, second / max(total - 1.0, min(total, 1.0), 1e-300))
+    return about + mean, second / max(total - 1.0, min(total, 1.0), 1e-300)
 
 
 def empty(
@@ -193,10 +179,10 @@ def empty(
     reg_covar: float = 1e-6,
 ) -> Gaussian:
     """Clusters at their prior, by scikit-learn's names, with its defaults of "vb". With "map" and no covariance_prior
-    the covariances have none yet: gaussian_prior.py chooses one when there are clusters."""
-    D = len(data.mean)
-    shape = Shape(covariance_type, D)
-    frame = Frame.of(data.mean, data.covariance, covariance_type)
+    the covariances have none yet: `chosen_prior` chooses one when there are clusters."""
+    mean, covariance = data
+    shape, D = Shape(covariance_type, len(mean)), len(mean)
+    frame = Frame.of(mean, covariance, covariance_type)
     if shape.is_matrix:
         reg = frame.covariances(reg_covar * np.eye(D))
     else:
@@ -205,22 +191,21 @@ def empty(
     prior = GaussianPrior.negligible(shape, reg)
     if objective != "ml":
         beta = mean_precision_prior or (1.0 if objective == "vb" else prior.beta)
-        m = frame.points(data.mean if mean_prior is None else np.asarray(mean_prior, np.float64))
+        m = frame.points(mean if mean_prior is None else np.asarray(mean_prior, np.float64))
         prior = replace(prior, beta=float(beta), m=m)
     if objective == "vb" and covariance_prior is None:
-        covariance_prior = default_covariance_prior(data.covariance, covariance_type, reg_covar)
+        covariance_prior = default_covariance_prior(covariance, covariance_type, reg_covar)
     if covariance_prior is not None and objective != "ml":
         B = np.asarray(frame.covariances(np.asarray(covariance_prior, np.float64))).reshape(reg.shape)
         nu = float(D if degrees_of_freedom_prior is None else degrees_of_freedom_prior)
         prior = replace(prior, nu=nu, B=B)
     sizes = (prior.reg, prior.B, np.square(prior.m), np.square(frame.A))
     if not all(np.abs(size).max() < LARGEST_SQUARE for size in sizes):
-        raise ValueError(
-            "the values of X differ by so little, compared with reg_covar and the priors, that their squares are lost: "
-            "multiply X by a constant"
+        what = (
+            "the values of X differ by so little, compared with reg_covar and the priors, that their squares are lost"
         )
-    none = GaussianStats.zeros(shape, K)
-    return Gaussian(covariance_type, objective, zero_mean, dtype, frame, prior, none)
+        raise ValueError(f"{what}: multiply X by a constant")
+    return Gaussian(covariance_type, objective, zero_mean, dtype, frame, prior, GaussianStats.zeros(shape, K))
 
 
 def default_covariance_prior(covariance: np.ndarray, covariance_type: str, reg_covar: float) -> np.ndarray:
@@ -237,8 +222,7 @@ def default_covariance_prior(covariance: np.ndarray, covariance_type: str, reg_c
 
 def start(model: Gaussian, table: Rows, weight: np.ndarray | None, way: str, rng: np.random.Generator) -> Gaussian:
     """First clusters, by one of K_MEANS, "k-means++", "random" or "random_from_data", from statistics that come to as
-    many rows as there are. k-means++ finds groups that stand apart, and where there are none the tails; random rows
-    follow the density; Lloyd's steps find round groups."""
+    many rows as there are. k-means++ finds the tails where no groups stand apart; Lloyd's steps find round groups."""
     K = len(model.total.N)
     size = max(SAMPLE, SAMPLE_PER_CLUSTER * K)
     if isinstance(table, SparseRows):  # the sample is dense
@@ -316,8 +300,7 @@ def whole(model: Gaussian, x: np.ndarray, w: np.ndarray | None) -> Gaussian:
 
 
 def shrunk(S: GaussianStats, model: Gaussian) -> GaussianStats:
-    """A few more rows for each cluster, at its mean, with the covariance that clusters have on average. As many rows
-    in all as before."""
+    """A few more rows for each cluster, at its mean, with the average covariance. As many rows in all as before."""
     shape, N = model.shape, S.N.sum()
     some = 2.0 + (shape.D if shape.name == "full" else 0.0)
     m = np.zeros_like(S.first) if model.zero_mean else S.first / np.maximum(S.N, 1e-300)[:, None]
@@ -326,3 +309,88 @@ def shrunk(S: GaussianStats, model: Gaussian) -> GaussianStats:
     second = shape.unpacked(S.second) + shape.spread(more, within) + shape.outer(more, m, m)
     out = GaussianStats(S.N + more, S.first + more[:, None] * m, shape.packed(second))
     return out.scale(N / out.N.sum())
+
+
+# How strong the prior is, where its user leaves that open.
+#
+# With objective "map" the prior of a covariance is as good as n rows more, which have the covariance S that clusters
+# have on average: C_k = (n S + S_k) / (n + N_k), with S_k the scatter of the N_k rows of cluster k. The data says how
+# many rows n: each row is scored by its cluster without it, for several n, as regularised discriminant analysis does
+# (Friedman 1989), or by the next best cluster where that is better. All n follow from one decomposition of each
+# cluster, because leaving a row out changes S_k by one outer product. No prior is taken unless it gains: clusters may
+# be thin for a reason, such as columns with few values.
+
+STRENGTHS = (1e-9, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # rows; the first stands for none
+LEAST_GAIN = 0.01  # the smallest n is taken that comes this near to the best, as a share of what clusters gain over one
+
+
+def chosen_prior(
+    model: Gaussian, weight: np.ndarray | None, two: Assignment, degrees: float | None, one: float = 1.0
+) -> GaussianPrior:
+    """From rows, whose weights are one on average, and the two best clusters of each. `degrees` are the user's, or
+    None; `one` is what a row weighs in the fit."""
+    shape, K, z, rows = model.shape, len(model.total.N), two.x, np.arange(len(two.x))
+    w = np.ones(len(z)) if weight is None else np.asarray(weight, np.float64)
+    best = two.r.argmax(axis=1)
+    label = two.cluster[rows, best]
+    S = moments(z, label[:, None], np.ones((len(z), 1), z.dtype), weight, np.zeros((K, shape.D), z.dtype), shape)
+    n_rows = S.N.sum()
+    mean = np.zeros_like(S.first) if model.zero_mean else S.first / np.maximum(S.N, 1e-300)[:, None]
+    scatter = shape.unpacked(S.second) - shape.outer(S.N, mean, mean) + shape.spread(S.N, model.prior.reg)
+    common = scatter.sum(axis=0) / n_rows
+    if shape.is_matrix:  # of fewer rows than columns it would be singular
+        common = (n_rows * common + shape.D * np.diag(np.diagonal(common))) / (n_rows + shape.D)
+
+    def as_rows(n: float) -> GaussianPrior:
+        return replace(model.prior, nu=shape.repeat * n, B=np.asarray(n * common))
+
+    if degrees is not None:
+        return as_rows(degrees / shape.repeat)
+    if shape.name == "tied":  # all rows make it
+        return model.prior
+    in_frame = two.likelihood - model.frame.log_det()
+    with np.errstate(divide="ignore"):
+        other = in_frame + np.log(two.r[rows, 1 - best]) if two.r.shape[1] > 1 else np.full(len(z), -np.inf)
+    scores = np.zeros(len(STRENGTHS))
+    with one_thread():
+        order = np.argsort(label, kind="stable")
+        for k, own in enumerate(np.split(order, np.cumsum(np.bincount(label, minlength=K))[:-1])):
+            own = own[w[own] > 0]
+            if len(own) > 1:
+                y = z[own].astype(np.float64) - mean[k]
+                left_out = _left_out(shape, common, scatter[k], y, w[own], model.zero_mean) + np.log(S.N[k] / n_rows)
+                scores += w[own] @ np.logaddexp(left_out, other[own, None])
+    clusters = max(float(w @ two.likelihood) - n_rows * model.of_all_rows(), 0.0)
+    at = int(np.argmax(scores))
+    while at > 0 and scores[at - 1] >= scores.max() - LEAST_GAIN * clusters:
+        at -= 1
+    return model.prior if at == 0 else as_rows(one * STRENGTHS[at])
+
+
+def _left_out(
+    shape: Shape, common: np.ndarray, scatter: np.ndarray, y: np.ndarray, w: np.ndarray, zero_mean: bool
+) -> np.ndarray:
+    """[rows, strengths]: the log density of rows y of one cluster, each without itself.
+
+    Without row i of weight w the scatter is S_k - w c y y', and the row is at c y from the mean, c = N / (N - w). With
+    M = n S + S_k and q = y' M^-1 y, its determinant is |M| (1 - w c q), and the quadratic form is q / (1 - w c q).
+    """
+    n, N = np.array(STRENGTHS), float(w.sum())
+    c = np.ones_like(w) if zero_mean else N / (N - w)
+    size = shape.size * shape.repeat  # dimensions that one determinant stands for
+    if shape.is_matrix:  # the axes in which S is the identity and S_k is diagonal
+        root = np.linalg.inv(np.linalg.cholesky(common)).T
+        values, vectors = np.linalg.eigh(root.T @ scatter @ root)
+        squares, values = np.square(y @ (root @ vectors)), np.maximum(values, 0.0)
+        q = (squares @ (1.0 / (n + values[:, None])))[:, None]  # [rows, 1, strengths]
+        log_det = np.log(n + values[:, None]).sum(axis=0)[None] - 2 * np.log(np.diagonal(root)).sum()
+    else:
+        squares = np.square(y) if shape.name == "diag" else np.square(y).sum(axis=1, keepdims=True)
+        of_each, M = common.reshape(-1, 1), n + (scatter / common).reshape(-1, 1)  # [copies, strengths]
+        q, log_det = (squares / of_each.T)[:, :, None] / M, size * np.log(M * of_each / shape.repeat)
+    n_rows, left = n + (N - w)[:, None], (w * c)[:, None, None] * q
+    np.maximum(np.subtract(1.0, left, out=left), 1e-12, out=left)
+    distance = n_rows * np.square(c)[:, None] * np.divide(q, left, out=q).sum(axis=1)
+    constant = log_det.sum(axis=0) - q.shape[1] * size * np.log(n_rows)
+    value = constant + shape.repeat * (np.log(left, out=left).sum(axis=1) + distance)
+    return np.asarray(-0.5 * (value + shape.D * np.log(2 * np.pi)))
