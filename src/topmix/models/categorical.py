@@ -240,8 +240,7 @@ class Damped(NamedTuple):
         return cls(shard, (value / np.repeat(norm, np.diff(shard.indptr))).astype(np.float32), weight[:n])
 
     def divided(self, K: int, rng: np.random.Generator) -> np.ndarray:
-        """[rows] the cluster of each, by spherical k-means. A seed belongs to its own cluster, with little weight, so
-        that none is empty."""
+        """[rows] the cluster of each, by spherical k-means. Seeds belong to their clusters, so that none is empty."""
         shard, n, words = self.shard, self.shard.n_rows, len(self.shard.cols)
         X = sp.csr_array((self.value, shard.index, shard.indptr), (n, words))
         some = rng.choice(n, min(n, SEEDS_FROM + SEEDS_PER_CLUSTER * K), replace=False)

@@ -113,8 +113,7 @@ class Prior(Stored):
         return self
 
     def relearn(self, total: TopicStats, lengths: Array, population: Population | None = None) -> Prior:
-        """The prior that fits these statistics after a pass. `lengths` are the tokens of all documents, and
-        `population` is of documents with covariates."""
+        """The prior that fits these statistics after a pass. `population` is of documents with covariates."""
         return self
 
     def bound(self, total: TopicStats) -> float:

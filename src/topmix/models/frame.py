@@ -29,10 +29,7 @@ class Frame(Stored):
 
     @classmethod
     def of(cls, origin: np.ndarray, covariance: np.ndarray, covariance_type: str) -> Frame:
-        """The frame that whitens all of the data as far as this type of clusters allows.
-
-        `covariance` is [D, D] for full and tied clusters, else the variances [D].
-        """
+        """The frame that whitens all of the data as far as this type of clusters allows. `covariance` may be [D]."""
         if covariance.ndim == 2:
             values, vectors = np.linalg.eigh(covariance)
             return cls(origin, vectors / np.sqrt(_floored(values)))

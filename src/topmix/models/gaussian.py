@@ -97,8 +97,7 @@ class Posterior:
 
 @dataclass(frozen=True)
 class Gaussian(Stored, Likelihood):
-    """q(mu_k, Lambda_k), or a point. It borrows the total it was made from. A file of a model has all but what clusters
-    are computed with: the number of candidates is a setting of the estimator."""
+    """q(mu_k, Lambda_k), or a point. It borrows the total it was made from. Files of models have no candidates."""
 
     rows: ClassVar[str] = "vectors"
     objectives: ClassVar[tuple[str, ...]] = ("vb", "map", "ml")
@@ -249,11 +248,8 @@ class Gaussian(Stored, Likelihood):
         return np.sort(np.argpartition(-expected, C - 1, axis=1)[:, :C], axis=1).astype(np.int32)
 
     def rounding(self) -> float:
-        """Nats that a score may lose in float32, for the typical rows of clusters that hold 99 of 100 rows.
-
-        A score is a sum of terms P_ij z_i z_j that may be large and cancel. Each is rounded by at most 2^-24 of itself,
-        and in no common direction. The factor is what the worst of thousands of rows was seen to lose.
-        """
+        """Nats that a score may lose in float32, for the typical rows of clusters that hold 99 of 100 rows. It is a sum
+        of terms P_ij z_i z_j that may cancel, each rounded by at most 2^-24 of itself in no common direction."""
         shape, q = self.shape, self.posterior
         size = shape.sd(q.covariance) ** 2 + q.m**2  # [K, D], what squares of typical rows are
         return rounding_of(np.einsum("kd,kd->k", size, shape.apply(np.square(q.P), size)), self.total.N, shape.D)
@@ -353,5 +349,6 @@ class Candidates(Stored):
 
 
 def rounding_of(terms: np.ndarray, N: np.ndarray, D: int) -> float:
-    """Gaussian.rounding, from the summed squares of the terms of a typical score of each cluster."""
+    """Gaussian.rounding, from the summed squares of the terms of a typical score of each cluster. The factor is what
+    the worst of thousands of rows was seen to lose."""
     return float(np.sqrt(most_of(terms, N))) * 16 / np.sqrt(1 + D / 16) * 2.0**-24

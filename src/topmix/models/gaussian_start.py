@@ -99,8 +99,8 @@ def _ways(model: Gaussian, z: np.ndarray, label: np.ndarray) -> list[np.ndarray]
 
 
 def _longest(model: Gaussian) -> np.ndarray:
-    """[K, D]: what rows in the frame are multiplied by, to be measured along the longest axis of each cluster. It is
-    the longest in the scales of the columns: in the frame all axes of all of the data are equally long."""
+    """[K, D]: what rows in the frame are multiplied by, to be measured along the longest axis of each cluster in the
+    scales of the columns: in the frame all axes of all of the data are equally long."""
     B, A = model.frame.covariances_back(model.posterior.B), model.frame.A
     B = B / np.abs(B).max(axis=tuple(range(1, B.ndim)), keepdims=True)
     axes = np.ones((len(B), model.shape.D))

@@ -174,8 +174,7 @@ class Mixture:
         }
 
     def regrouped(self, parts: np.ndarray, *born: Piece) -> Mixture:
-        """Other clusters: parts [new, K] is how much they have of each. `born` has the same for clusters that are not
-        in this model, with their statistics."""
+        """Other clusters: parts [new, K] is how much they have of each. `born` are parts of other statistics."""
         likelihood, N = _regrouped(self.likelihood, [(parts, self.as_stats()), *born])
         weights = self.allocation.uniform(self.allocation.prior, len(N), self.objective).update(N)
         return replace(self, allocation=weights, likelihood=likelihood, n_components=len(N))
@@ -223,8 +222,7 @@ class AdmixtureTables(NamedTuple):
 
 @dataclass(frozen=True)
 class Admixture:
-    """p(x_n) = sum_k pi_dk F(x_n | phi_k) for the rows n of group d. Statistics are those of documents, with the rows'
-    own (MixtureStats) in the place of words."""
+    """p(x_n) = sum_k pi_dk F(x_n | phi_k) for the rows n of group d. Statistics have MixtureStats in place of words."""
 
     prior: Prior
     likelihood: Likelihood
@@ -272,16 +270,14 @@ class Admixture:
         }
 
     def regrouped(self, M: np.ndarray, D: float, parts: np.ndarray, *born: Piece) -> Admixture:
-        """Other clusters, under sticks that D groups have been seen for. M [K, K'] is what part of a cluster's rows
-        goes to which; parts [K', K] is what the new ones have of its statistics, and `born` the same for statistics of
-        clusters that are not in this model."""
+        """The same under sticks that D groups have been seen for. M [K, K'] is what part of a cluster's rows goes to
+        which; parts [K', K] is what the new ones have of its statistics."""
         likelihood, N = _regrouped(self.likelihood, [(parts, self.as_stats().S), *born])
         return replace(self, prior=self.prior.rescaled(lambda shares: shares @ M, D), likelihood=likelihood, sizes=N)
 
     def edited(self, parts: np.ndarray, *born: Piece) -> Admixture:
-        """Clusters merged, divided or left out by hand: parts [K', K] is how much the new ones have of each, and `born`
-        the same for statistics of clusters that are not in this model. The prior of groups keeps its sum: those that
-        are born share, by their rows, what the others leave of it."""
+        """The same for clusters merged, divided or left out by hand. The prior of groups keeps its sum: those that are
+        born share, by their rows, what the others leave of it."""
         likelihood, N = _regrouped(self.likelihood, [(parts, self.as_stats().S), *born])
         new: np.ndarray = sum((share @ stats.N for share, stats in born), np.zeros(len(parts)))
 

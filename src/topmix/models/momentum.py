@@ -50,8 +50,7 @@ class Momentum:
         return model
 
     def update(self, model: Mixture, total: MixtureStats, weight: float) -> Mixture:
-        """The update of `total`, with so much of the step as is left of it. Of `total` alone where a cluster does not
-        bear it any more."""
+        """The update of `total`, with what is left of the step where all clusters still bear it."""
         if self._step is None:
             return model.update(total)
         try:

@@ -80,8 +80,7 @@ def plus(a: Any, b: Any) -> Any:
 
 
 def tree_sum(parts: Iterable[T], plus: Callable[[T, T], T] = plus) -> T:
-    """The sum of at least one part. A single part is returned as it is. Parts are taken as they come, and never more
-    than log2(parts) sums wait for their partner."""
+    """The sum of at least one part. A single part is returned as it is. At most log2(parts) sums wait for a partner."""
     waiting: list[tuple[int, T]] = []  # (leaves, their sum), ever smaller powers of two
     for part in parts:
         leaves, total = 1, part

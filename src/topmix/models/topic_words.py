@@ -92,8 +92,7 @@ class HeldWords(Stored):
         table: np.ndarray,
         scale: np.ndarray,
     ) -> None:
-        """Mends rows of a table in place, and the logarithms that they were divided by. prior [words, n] has the prior
-        counts of these words in the frozen topics."""
+        """Changes rows of a table in place, and the logarithms that they were divided by. prior is [words, n]."""
         for k, log_phi in zip(self.topics, self.log_words(posterior, prior, norm, cols)):
             table[:, k] = np.exp(np.minimum(log_phi - scale, MOST))
         banned = self.banned[cols]
@@ -115,7 +114,7 @@ class HeldWords(Stored):
         return np.asarray(digamma(pseudo) - digamma(of))
 
     def hold_topics(self, topics: np.ndarray, prior: np.ndarray) -> None:
-        """Mends [K, V] pseudo-counts in place. prior [V, n] as above."""
+        """Changes [K, V] pseudo-counts in place. prior is [V, n]."""
         topics[self.topics] = self.counts + prior.T
         word, topic = self.pairs()
         topics[topic, word] = BANNED * topics.min()

@@ -131,8 +131,7 @@ class TopicModel:
     def relearn(
         self, total: TopicStats, lengths: np.ndarray, population: Population | None = None
     ) -> TopicModel | None:
-        """The model with its priors moved towards the statistics, or None where they are fixed. `population` is of
-        documents with covariates."""
+        """The model with its priors moved towards the statistics, or None where they are fixed: see Prior.relearn."""
         if not self.learns_priors:
             return None
         prior = self.prior.relearn(total, lengths, population) if self.prior.learned else self.prior

@@ -341,8 +341,8 @@ def start(
 def spherical_k_means(
     x: np.ndarray, weight: np.ndarray, seeds: np.ndarray, mu: np.ndarray, n_rounds: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """[K, D] sums of the rows of each cluster, and [K] how many they are, after some rounds from mu [K, D]. A seed
-    belongs to its own cluster, with little weight, so that none is empty."""
+    """[K, D] sums of the rows of each cluster, and [K] how many they are, after some rounds from mu [K, D]. Seeds
+    belong to their clusters, with little weight, so that none is empty."""
     K, last = len(mu), 0.0
     shard, little = VectorShard(x, slice(None), weight), 1e-3 * weight.sum() / len(weight)
     among: np.ndarray | None = None  # candidates [rows, CANDIDATES]
@@ -375,8 +375,7 @@ def unit(R: np.ndarray) -> np.ndarray:
 
 
 def common_resultant(R: np.ndarray, N: np.ndarray, weight: np.ndarray | None) -> float:
-    """How long the mean of a cluster's rows is, on average: the root of the mean of x'y over pairs of different rows of
-    a cluster, which few rows do not overstate."""
+    """How long the mean of a cluster's rows is, on average: the root of the mean of x'y over pairs of its rows."""
     size = 1.0 if weight is None else float(np.square(weight).sum() / weight.sum())  # of a typical row
     n = N / size
     some = n > 1.5

@@ -32,8 +32,7 @@ LEAST_WEIGHT = 1e-3  # of a version in the parent of another
 
 @dataclass(frozen=True)
 class WordVersions(Stored):
-    """Counts of each version, and what of them was drawn from parents. Both are sparse: they grow with the words that
-    occur in a version."""
+    """Counts of each version, and what of them was drawn from parents. Both are sparse."""
 
     counts: tuple[WordStats, ...]  # n_t, one of each version
     drawn: tuple[WordStats, ...]  # m_t: expected tokens that came from the parent
@@ -117,8 +116,7 @@ class WordVersions(Stored):
         return [a * (self.strength / of)[n.topic] for a, of, n in zip(found, norm, counts)]
 
     def words(self, t: int | None) -> TopicWords:
-        """The words of topics in version t, q(phi_tk) = Dir(rho psi_t + n_t), as any topics; None: of a version that
-        nothing is known of."""
+        """Of version t, q(phi_tk) = Dir(rho psi_t + n_t), as any topics; None: one that nothing is known of."""
         parent = self.parent(t)
         scale = self.strength / (parent.totals + self.n_words * self.eta)
         total = WordTotal(parent.raw * scale, parent.totals * scale)

@@ -32,10 +32,6 @@ class WordStats(Stored):
     value: Annotated[np.ndarray, Numbers("pairs", dtype="F32")]
     totals: Annotated[np.ndarray, Numbers("K")]  # sum over words
 
-    @property
-    def nbytes(self) -> int:
-        return sum(a.nbytes for a in (self.cols, self.indptr, self.topic, self.value, self.totals))
-
     def plus(self, other: WordStats) -> WordStats:
         """The sum, as one shard with the rows of both would report it: values are rounded to float32 again."""
         cols = np.union1d(self.cols, other.cols)
@@ -102,10 +98,6 @@ class WordTotal(Fading, Stored):
         if isinstance(self.held, SparseCounts):
             self.held = self.held.toarray()
         return self.held
-
-    @raw.setter
-    def raw(self, counts: np.ndarray) -> None:
-        self.held = counts
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -180,7 +172,7 @@ class WordTotal(Fading, Stored):
         self.totals *= c
         self.factor *= c
         if not 1e-100 < abs(self.factor) < 1e100:  # multiply it in before it leaves the range of a double
-            self.raw *= self.factor
+            np.multiply(self.raw, self.factor, out=self.raw)
             self.factor = 1.0
         return self
 
@@ -239,5 +231,5 @@ class WordTotal(Fading, Stored):
 
     def grow(self, n_words: int) -> WordTotal:
         """Makes room for new words at the end; their counts are zero."""
-        self.raw = np.concatenate([self.raw, np.zeros((n_words - len(self.raw), self.raw.shape[1]))])
+        self.held = np.concatenate([self.raw, np.zeros((n_words - len(self.raw), self.raw.shape[1]))])
         return self
