@@ -47,22 +47,22 @@ def test_seeds_steer_a_stream():
 
 def test_seeds_are_a_prior_in_tokens():
     corpus = topmix.data.from_texts(TEXTS)
-    weighted = [None, {"boat": 2.0, "sail": 1.0}]
-    model = LDA(3, seeds=Seeds(weighted, strength=0.5), random_state=0, max_iter=3).fit(corpus)
+    seeds = [None, ["boat", "sail"]]
+    model = LDA(3, seeds=Seeds(seeds, strength=0.5), random_state=0, max_iter=3).fit(corpus)
     tokens = np.asarray(corpus.to_scipy().sum(axis=0)).ravel()
     wanted = np.zeros((3, 14))
-    for word, weight in weighted[1].items():
+    for word in seeds[1]:
         v = list(corpus.vocabulary).index(word)
-        wanted[1, v] = 0.5 * weight * tokens[v]
+        wanted[1, v] = 0.5 * tokens[v]
     np.testing.assert_allclose(model.seed_counts_.toarray(), wanted)
     assert model.topic_info()["size"].sum() == pytest.approx(corpus.n_tokens, rel=1e-4)  # seeds are no tokens
 
 
 def test_seeds_are_saved_and_part_of_a_checkpoint(tmp_path):
-    model = LDA(2, seeds=[None, {"boat": 2.0}], random_state=0, max_iter=3).fit(TEXTS, checkpoint=tmp_path / "part")
+    model = LDA(2, seeds=[None, ["boat"]], random_state=0, max_iter=3).fit(TEXTS, checkpoint=tmp_path / "part")
     model.save(tmp_path / "model")
     loaded = topmix.load(tmp_path / "model")
-    assert loaded.seeds == [None, {"boat": 2.0}]
+    assert loaded.seeds == [None, ["boat"]]
     np.testing.assert_array_equal(loaded.components_, model.components_)
     with pytest.raises(ValueError, match="seeds was"):
         LDA(2, seeds=SEEDS, random_state=0, max_iter=3).fit(TEXTS, checkpoint=tmp_path / "part")
@@ -72,7 +72,7 @@ def test_seeds_are_saved_and_part_of_a_checkpoint(tmp_path):
     ("how", "match"),
     [
         ({"seeds": "boat"}, "list of words for each"),
-        ({"seeds": ["boat"]}, "a list of words or a table of their weights for each topic"),
+        ({"seeds": ["boat"]}, "a list of words for each topic"),
         ({"seeds": [["zebra"]]}, "none of the seed words of topic 0"),
         ({"seeds": [["boat"]] * 3}, "3 seeds need as many topics"),
         ({"seeds": [[]]}, "at least one word"),

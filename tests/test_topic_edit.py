@@ -71,7 +71,7 @@ def test_learning_goes_on_from_the_edited_topics(sample, learner, edit):
     elif edit == "drop":
         model.drop_topics([2])
     elif edit == "seed":
-        model.seed_topics([["word03", "word07"], {"word10": 2.0}])
+        model.seed_topics([["word03", "word07"], ["word10"]])
     else:
         model.seed_topics([["word03"]], topics=[2])
     K = {"merge": 5, "drop": 5, "seed": 8, "seed one": 6}[edit]
@@ -107,10 +107,10 @@ def test_a_seed_pulls_its_words_together(sample):
     assert set(model.seed_counts_.indices) == set(best[:3])
 
 
-def test_seeds_by_name_by_number_and_with_weights(sample):
+def test_seeds_by_name_and_by_number(sample):
     a, b, c = (fitted(sample.corpus) for _ in range(3))
     a.seed_topics([["word03", "word07"]], topics=[1])
-    b.seed_topics([{"word03": 1, 7: 1}], topics=[1])
+    b.seed_topics([["word03", 7]], topics=[1])
     c.seed_topics([[np.int64(3)], ["word07"]], topics=[1, 2])
     np.testing.assert_array_equal(a.components_, b.components_)
     assert a.components_[1, 7] == c.components_[1, 7] + c.components_[2, 7] - fitted(sample.corpus).components_[2, 7]
@@ -141,7 +141,7 @@ def test_what_is_not_there_is_named(sample):
         (lambda: model.seed_topics(["word03"]), r"a list of words"),
         (lambda: model.seed_topics([]), r"no seeds"),
         (lambda: model.seed_topics([[]]), r"at least one word"),
-        (lambda: model.seed_topics([{"word03": -1}]), r"weight of seed word .word03. must be a number over 0"),
+        (lambda: model.seed_topics([{"word03": 1}]), r"a list of words"),
         (lambda: model.seed_topics([["word03"]], strength=0), r"strength"),
         (lambda: model.seed_topics([["word03"]] * 2, topics=[1, 1]), r"2 seeds need as many different topics"),
     ]:
@@ -191,7 +191,7 @@ def test_edits_work_on_a_loaded_model_and_down_to_one_topic(sample, tmp_path):
     np.testing.assert_allclose(model.transform(sample.corpus), 1)
 
 
-SEEDS = [["word03", "word07"], {"word03": 1.0, "word10": 2.0}]
+SEEDS = [["word03", "word07"], ["word03", "word10"]]
 KINDS = {
     "collapsed": (LDA, {"topic_word_prior": 0.05}),
     "variational": (LDA, {"inference": "variational"}),

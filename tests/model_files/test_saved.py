@@ -155,13 +155,12 @@ def test_seeds_in_every_documented_form_come_back(corpus, tmp_path, caplog):
     """Words by name or by column, with or without weights, as a list or as a table of topics."""
     forms = [
         [["word1", "word2"]],
-        [{"word1": 2.0}],
-        [{0: 2.0}],
-        [None, {3: 2.0, 4: 1.0}],
+        [["word1"]],
+        [None, [3, 4]],
         [(np.int64(3), 4)],
         [[0, 1], None],
     ]
-    forms += [Seeds({1: {0: 2.0}}), Seeds(ban={0: [3]}, pin={1: ["word5"]}), Seeds([{2: 0.5}], strength=0.7)]
+    forms += [Seeds({1: [0]}), Seeds(ban={0: [3]}, pin={1: ["word5"]}), Seeds([[2]], strength=0.7)]
     for given in forms:
         model = topmix.LDA(3, max_iter=1, random_state=0, seeds=given).fit(corpus)
         model.save(tmp_path / "model")

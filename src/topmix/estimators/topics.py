@@ -215,8 +215,8 @@ class EditedTopics(Edited[FittedTopics], TopicEstimator):
     ) -> Self:
         """Adds a topic for each seed, or pulls existing `topics`, one for each seed, towards its words.
 
-        A seed is a list of words, or a table {word: weight}; words are names, or column numbers. It adds pseudo-counts
-        to the prior of the topic: `strength` x weight x the tokens of that word in all topics, and at least one.
+        A seed is a list of words: names, or column numbers. It adds pseudo-counts to the prior of the topic: `strength`
+        x the tokens of that word in all topics, and at least one.
 
         The seeds stay in the prior as long as learning continues from this model (warm_start=True, partial_fit, or the
         saved model); `seed_counts_` has them. topic_word_prior="auto" is not learned any more.

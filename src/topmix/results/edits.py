@@ -22,7 +22,7 @@ from topmix.models.topic_words import HeldWords
 from topmix.models.words import WordTotal
 from topmix.results.measures import hellinger
 from topmix.results.mixture import FittedMixture
-from topmix.results.seeds import STRENGTH, Seed, Word, known_columns, seed_counts, seed_weights
+from topmix.results.seeds import STRENGTH, Seed, Word, known_columns, seed_counts, seed_words
 from topmix.results.tables import checked_topic
 from topmix.results.topics import Fitted, FittedTopics, Solver
 from topmix.results.view import Columns, by_columns
@@ -209,10 +209,10 @@ def seed(
     if not (np.isfinite(strength) and strength > 0):
         raise ValueError(f"strength must be positive, got {strength!r}")
     columns, total, V = [], f.topics.words.total, f.reading.n_features
-    for weights in map(seed_weights, seeds):
-        ids = known_columns(weights, f.reading.words, V, "this model")
+    for words in map(seed_words, seeds):
+        ids = known_columns(words, f.reading.words, V, "this model")
         tokens = np.maximum(total.rows(np.asarray(ids, np.int64)), 0.0).sum(axis=1)
-        counts = seed_counts(weights.values(), tokens, strength)
+        counts = seed_counts(tokens, strength)
         columns.append(sp.csc_array((counts, (ids, np.zeros(len(ids), int))), shape=(V, 1)))
     if not columns:
         raise ValueError("no seeds were given")

@@ -25,7 +25,7 @@ NO_NAMES = " (there are no names of words: give column numbers)"
 MARKS = {"-": "ban", "=": "pin"}  # of a word in a file
 
 Word = str | int  # a name, or a column number
-Seed = Iterable[Word] | Mapping[Word, float]
+Seed = Iterable[Word]
 Names = NDArray[np.object_] | None
 
 
@@ -39,8 +39,7 @@ class Seeds(Component):
     ----------
     words : list of lists of words, dict or None
         Words that topics 0, 1, ... should have, as a prior that stays while they are learned; None in the list is a
-        topic without, and {topic: words} names the topics. A table {word: weight} in the place of a list of words
-        weighs them. A word is a name, or a column number.
+        topic without, and {topic: words} names the topics. A word is a name, or a column number.
     strength : float
         What the prior adds for a seed word, as a share of its tokens in the data; 1 is as much as the data has.
     ban : dict, list of lists of words or None
@@ -108,17 +107,15 @@ class Seeds(Component):
         for k, seed in enumerate(self.words):
             if seed is None:
                 continue
-            weights = seed_weights(seed)
-            places = columns_of(list(weights), names, corpus.n_words)
-            known = [(v, weight) for v, weight in zip(places, weights.values()) if v >= 0]
-            unknown += [word for word, v in zip(weights, places) if v < 0]
+            places = columns_of(seed, names, corpus.n_words)
+            unknown += [word for word, v in zip(seed, places) if v < 0]
+            known = [v for v in places if v >= 0]
             if not known:
                 hint = NO_NAMES if names is None else ""
-                raise ValueError(f"the data has none of the seed words of topic {k}: {str(list(weights))[:80]}{hint}")
-            ids = [v for v, _ in known]
-            rows += ids
-            cols += [k] * len(ids)
-            values.append(seed_counts([weight for _, weight in known], frequency[ids], self.strength))
+                raise ValueError(f"the data has none of the seed words of topic {k}: {str(seed)[:80]}{hint}")
+            rows += known
+            cols += [k] * len(known)
+            values.append(seed_counts(frequency[known], self.strength))
         if unknown:
             warnings.warn(f"the data does not have the seed words {', '.join(map(repr, unknown[:5]))}", stacklevel=2)
         return PseudoCounts.sparse(sp.csr_array((np.concatenate(values), (rows, cols)), shape=(corpus.n_words, K)))
@@ -155,20 +152,24 @@ class Seeds(Component):
         return PseudoCounts.sparse(sp.csr_array(own if extra is None else own + extra.by_word()))
 
 
-def seed_weights(seed: object) -> dict[Word, float]:
-    """The words of one seed and their weights, checked."""
-    if isinstance(seed, str) or not isinstance(seed, Iterable):
-        raise ValueError(f"a seed is a list of words or a table of their weights, got {str(seed)[:60]!r}")
-    pairs = seed.items() if isinstance(seed, Mapping) else [(w if isinstance(w, list) else (w, 1.0)) for w in seed]
-    weights = {word: positive_number(w, f"the weight of seed word {word!r}") for word, w in pairs}
-    if not weights:
-        raise ValueError(f"a seed needs at least one word, and positive weights, got {str(seed)[:60]}")
-    return weights
+def seed_words(seed: object, name: str = "seeds") -> list[Word]:
+    """The different words of one topic, checked."""
+    if isinstance(seed, str | Mapping) or not isinstance(seed, Iterable):
+        raise ValueError(f"{name} needs a list of words for each topic, got {str(seed)[:60]!r}")
+    words: list[Word] = []
+    for word in seed:
+        is_column = isinstance(word, int | np.integer) and not isinstance(word, bool)
+        if not is_column and not isinstance(word, str):
+            raise ValueError(f"a word of {name} is a name or a column number, got {str(word)[:60]!r}")
+        words.append(int(word) if is_column else str(word))
+    if not words and name in ("seeds", "words"):
+        raise ValueError("a seed needs at least one word")
+    return list(dict.fromkeys(words))
 
 
-def seed_counts(weights: Iterable[float], tokens: np.ndarray, strength: float) -> np.ndarray:
+def seed_counts(tokens: np.ndarray, strength: float) -> np.ndarray:
     """Pseudo-counts of seed words with so many tokens: at least one each."""
-    return np.maximum(strength * np.fromiter(weights, np.float64) * tokens, 1.0)
+    return np.maximum(strength * tokens, 1.0)
 
 
 def known_columns(words: Iterable[Word], names: Names, V: int, of: str) -> list[int]:
@@ -181,8 +182,8 @@ def known_columns(words: Iterable[Word], names: Names, V: int, of: str) -> list[
     return columns
 
 
-def _by_topic(given: object, name: str) -> list[list[object] | None] | None:
-    """One list of words, or None, for each topic from the first. Words with weights are pairs, which files hold."""
+def _by_topic(given: object, name: str) -> list[list[Word] | None] | None:
+    """One list of words, or None, for each topic from the first."""
     if given is None:
         return None
     if isinstance(given, Mapping):
@@ -191,30 +192,10 @@ def _by_topic(given: object, name: str) -> list[list[object] | None] | None:
         given = [given.get(k) for k in range(max(map(int, given), default=-1) + 1)]
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ValueError(f"{name} is a table {{topic: words}} or a list of lists of words, got {str(given)[:60]!r}")
-    found: list[list[object] | None] = []
-    for words in given:
-        if words is None:
-            found.append(None)
-        elif isinstance(words, str) or not isinstance(words, Iterable):
-            wanted = "a list of words or a table of their weights" if name == "words" else "a list of words"
-            raise ValueError(f"{name} needs {wanted} for each topic, got {str(words)[:60]!r}")
-        elif name == "words":
-            weights = seed_weights(words)
-            is_plain = not isinstance(words, Mapping) and all(w == 1.0 for w in weights.values())
-            found.append([_word(w, name) if is_plain else [_word(w, name), n] for w, n in weights.items()])
-        else:
-            found.append([_word(word, name) for word in words])
+    found = [None if words is None else seed_words(words, name) for words in given]
     while found and not found[-1]:
         found.pop()
     return found or None
-
-
-def _word(word: object, name: str) -> Word:
-    if isinstance(word, str):
-        return str(word)
-    if isinstance(word, int | np.integer) and not isinstance(word, bool):
-        return int(word)
-    raise ValueError(f"a word of {name} is a name or a column number, got {str(word)[:60]!r}")
 
 
 def _pairs(by_topic: list[list[Word] | None] | None, name: str, names: Names, V: int, K: int) -> sp.csr_array:
