@@ -249,7 +249,7 @@ def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[Json, dict[str
     if version != str(FORMAT_VERSION):
         raise ModelFileError(
             f"written by topmix {metadata.get('library_version', '?')[:20]} in format version {version[:20]!r}; topmix "
-            f"{__version__} reads the number {FORMAT_VERSION}. A newer topmix may read it."
+            f"{__version__} reads version number {FORMAT_VERSION}. A newer topmix may read it."
         )
     rest = {k: v for k, v in metadata.items() if k != "metadata_crc32"}
     if metadata.get("metadata_crc32") != metadata_crc(rest):

@@ -81,28 +81,18 @@ def _controller() -> threadpoolctl.ThreadpoolController:
     return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
-def _take_control() -> None:
-    """From version 3.8 on, threadpoolctl lets the first thread that ever limits OpenBLAS do so, and silently ignores
-    all others. Here any thread may be the first to enter and any other the last to leave; our lock keeps them apart."""
-    openblas = getattr(threadpoolctl, "OpenBLASController", None)
-    clear = getattr(openblas, "clear_controlling_thread", None)
-    if clear is not None:
-        clear(force=True)
-
-
-class _OneThread:
-    """A context without a value of its own: fits of little data enter it a hundred times."""
-
-    def __enter__(self) -> None:
-        global _inside
-        with _lock:
-            if _inside == 0:
-                _take_control()
-                _limit.enter_context(_controller().limit(limits=1))
-            _inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        global _inside
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Inside, BLAS runs on the thread that calls it. Several threads may enter, and the last to leave ends it."""
+    global _inside
+    with _lock:
+        if _inside == 0:
+            _take_control()
+            _limit.enter_context(_controller().limit(limits=1))
+        _inside += 1
+    try:
+        yield
+    finally:
         with _lock:
             _inside -= 1
             if _inside == 0:
@@ -110,9 +100,10 @@ class _OneThread:
                 _limit.close()
 
 
-_one_thread = _OneThread()
-
-
-def one_thread() -> _OneThread:
-    """Inside, BLAS runs on the thread that calls it. Several threads may enter, and the last to leave ends it."""
-    return _one_thread
+def _take_control() -> None:
+    """From version 3.8 on, threadpoolctl lets the first thread that ever limits OpenBLAS do so, and silently ignores
+    all others. Here any thread may be the first to enter and any other the last to leave; our lock keeps them apart."""
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    clear = getattr(openblas, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)

@@ -77,7 +77,7 @@ def read(
 
 
 def _read_first(X: object, how: How, owner: str, engine: Engine | None) -> tuple[Corpus, Reading]:
-    data, vectorizer = _Door(how, engine).read(X)
+    data, vectorizer = _InputReader(how, engine).read(X)
     if not isinstance(data, Corpus):
         corpus, reading = read_matrix(data, owner, None, how.feature_names)
     else:
@@ -116,7 +116,7 @@ def read_known(
 
 
 def _read_more(X: object, known: Reading, how: How | None, owner: str, engine: Engine | None) -> Corpus:
-    return _checked(_Door(how or known.more(), engine, known).read(X).data, known, owner)
+    return _checked(_InputReader(how or known.more(), engine, known).read(X).data, known, owner)
 
 
 def read_parts(
@@ -129,7 +129,7 @@ def read_parts(
     metadata: object = None,
 ) -> Iterator[Corpus]:
     """What `read_known` gives, in parts: texts are counted some at a time, and counts are one part."""
-    parts = _Door(how or known.more(), engine, known).parts(X)
+    parts = _InputReader(how or known.more(), engine, known).parts(X)
     return _with_columns((_checked(part, known, owner) for part in parts), known, X, metadata)
 
 
@@ -224,7 +224,7 @@ class _Read(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Door:
+class _InputReader:
     """X becomes a Corpus, unless it is a matrix. Texts are counted in the words of `known`, if there are some."""
 
     how: How
@@ -338,8 +338,8 @@ def _with_new_words(X: object, known: Reading, engine: Engine | None) -> Any:
     how = known.more()
     vectorizer = known.counter() if how.vectorizer is None and known.words is not None else how.vectorizer
     if not isinstance(vectorizer, Vectorizer):  # a vectorizer of scikit-learn has the words of its fit
-        return _Door(how, engine, known).read(X).data
-    corpus, made = _Door(replace(how, vectorizer=for_every_word(vectorizer)), engine).read(X)
+        return _InputReader(how, engine, known).read(X).data
+    corpus, made = _InputReader(replace(how, vectorizer=for_every_word(vectorizer)), engine).read(X)
     if made is None:  # not texts
         return corpus
     assert known.words is not None
