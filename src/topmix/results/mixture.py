@@ -242,12 +242,12 @@ def probabilities(a: Assigned, K: int) -> sp.csr_array:
     return sp.csr_array((r.ravel(), a.cluster.ravel(), np.arange(0, r.size + 1, r.shape[1])), shape=(len(r), K))
 
 
-# Words of clusters, by class-based tf-idf (Grootendorst 2022, BERTopic).
+# Words of clusters, by class-based tf-idf (Grootendorst 2022, BERTopic). The documents of a cluster are counted as one.
 #
-# The documents of a cluster are counted as one. Word w of cluster c, with A the mean number of tokens per cluster (as a
-# whole number, as in BERTopic) and f_w the tokens of the word in all clusters, has the weight
+#     W_cw = tf_cw log(1 + A / f_w)
 #
-#     W_cw = tf_cw log(1 + A / f_w),     tf_cw: the share of w among the tokens of c
+# tf_cw is the share of w among the tokens of c, A the mean number of tokens per cluster, as a whole number, and f_w the
+# tokens of the word in all clusters.
 
 
 def describe_clusters(
@@ -305,10 +305,10 @@ def describe_clusters(
     rows = [i for i in order.tolist() if outliers or not is_outlier[i]]
     words, values = [], []
     for i in rows:
-        ids, of_row = (a[weights.indptr[i] : weights.indptr[i + 1]] for a in (weights.indices, weights.data))
-        best = np.lexsort((ids, -of_row))[:n]
-        words.append([names[v] for v in ids[best]])
-        values.append(of_row[best].tolist())
+        own = slice(weights.indptr[i], weights.indptr[i + 1])
+        best = np.lexsort((weights.indices[own], -weights.data[own]))[:n]
+        words.append([names[v] for v in weights.indices[own][best]])
+        values.append(weights.data[own][best].tolist())
     columns = {
         "cluster": clusters[rows].tolist(),
         "name": [", ".join(distinct(of_cluster, WORDS_PER_NAME)) or EMPTY for of_cluster in words],

@@ -119,7 +119,7 @@ def document_info(
 def word_info(f: Fitted, word: str | int, *, n_topics: int) -> Columns:
     """The topics that use a word, those that use it most first."""
     view, names = f.view, f.topic_names
-    p = view.topic_word[:, _word_id(view, word, f.words_read.words is not None)]
+    p = view.topic_word[:, _word_id(f, word)]
     joint = view.share * p
     order = np.argsort(-joint, kind="stable")[:n_topics]
     return {
@@ -161,20 +161,18 @@ def annotate(f: FittedTopics, adata: Any, corpus: Corpus, solver: Solver, key: s
     adata.uns[key] = {"names": f.topic_names, "shares": f.view.share, "estimator": owner}
 
 
-def _word_id(view: TopicView, word: str | int, is_named: bool) -> int:
+def _word_id(f: Fitted, word: str | int) -> int:
     if isinstance(word, int | np.integer) and not isinstance(word, bool):
-        if not 0 <= word < len(view.words):
-            raise ValueError(f"there is no word {word}: columns are numbered from 0 to {len(view.words) - 1}")
+        if not 0 <= word < len(f.words):
+            raise ValueError(f"there is no word {word}: columns are numbered from 0 to {len(f.words) - 1}")
         return int(word)
-    if not is_named:
-        raise ValueError(
-            "the model was fitted without names of words: pass a column number, or fit with feature_names="
-        )
-    if word not in view.words:
-        near = difflib.get_close_matches(str(word), view.words, 3)
+    if f.words_read.words is None:
+        raise ValueError("the model was fitted without names of words: pass a column number, or fit with feature_names")
+    if word not in f.words:
+        near = difflib.get_close_matches(str(word), f.words, 3)
         hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
         raise ValueError(f"the model has no word {word!r}{hint}")
-    return view.words.index(str(word))
+    return f.words.index(word)
 
 
 # A hierarchy of topics: average linkage on Hellinger distances between their words.

@@ -181,11 +181,8 @@ class TopicView:
         return [self.words[v] for v in ids.tolist()]
 
 
-# Which topics are worth reading. Most fits of real texts have a few that are not, and a reader should not have to find
-# out which.
-#
-# A topic is judged beside the other topics of the model, so the limits are shares of a median and need no corpus of
-# their own. `docs/evidence.md` has what they find in abstracts that somebody has read.
+# Which topics are worth reading. A topic is judged beside the other topics of the model, so the limits are shares of a
+# median and need no corpus of their own. `docs/evidence.md` has what they find in abstracts that somebody has read.
 
 GOOD = "good"
 EMPTY, FILLER = "empty", "filler: its most probable words belong to other topics"
@@ -211,8 +208,6 @@ def quality(
     used = ~is_empty
     if not used.any():
         return [EMPTY] * K
-    is_filler = own < LEAST_OWN * np.median(own[used])
-    is_small = share < LEAST_SHARE / used.sum()
     is_incoherent = np.zeros(K, bool)
     if coherence is not None and (middle := float(np.median(coherence[used]))) > 0:
         is_incoherent = coherence < LEAST_COHERENCE * middle
@@ -222,22 +217,17 @@ def quality(
         EMPTY: is_empty,
         UNRELIABLE: np.zeros(K, bool) if seen is None else seen.similarity < REAL,  # not where it is unknown
         FEW: np.zeros(K, bool) if n_documents is None else n_documents < LEAST_DOCUMENTS,
-        FILLER: is_filler,
+        FILLER: own < LEAST_OWN * np.median(own[used]),
         INCOHERENT: is_incoherent,
-        SMALL: is_small,
+        SMALL: share < LEAST_SHARE / used.sum(),
     }
-    found = []
-    for k in range(K):
-        why = next((reason for reason, bad in is_bad.items() if bad[k]), GOOD)
-        found.append(
-            why.format(
-                reproduced=0.0 if seen is None else seen.found[k],
-                documents=0 if n_documents is None else n_documents[k],
-                share=share[k],
-                unit=unit,
-            )
-        )
-    return found
+    reproduced = np.zeros(K) if seen is None else seen.found
+    documents = np.zeros(K, np.int64) if n_documents is None else n_documents
+    reasons = [next((reason for reason, bad in is_bad.items() if bad[k]), GOOD) for k in range(K)]
+    return [
+        reason.format(reproduced=reproduced[k], documents=documents[k], share=share[k], unit=unit)
+        for k, reason in enumerate(reasons)
+    ]
 
 
 def best_first(view: TopicView, of_topics: list[str]) -> NDArray[np.intp]:

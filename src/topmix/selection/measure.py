@@ -191,11 +191,9 @@ def with_stability(measured: Sequence[tuple[MeasuredFit, Floats]], frequency: Fl
         alike[j].append(1.0 - pairs.distance[np.argsort(pairs.b)])
         for of_fit in (shared[i], shared[j]):
             of_fit.append(float((found >= ALIKE).mean()))
+    if len(fits) < 2:
+        return fits
     return [
-        replace(
-            fit, stability=float(np.mean(of_fit)), alike=np.mean(of_fit, axis=0), reproducibility=float(np.mean(both))
-        )
-        if of_fit
-        else fit
-        for fit, of_fit, both in zip(fits, alike, shared)
+        replace(fit, stability=float(np.mean(own)), alike=np.mean(own, axis=0), reproducibility=float(np.mean(both)))
+        for fit, own, both in zip(fits, alike, shared)
     ]

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -129,8 +131,7 @@ def sweep(
         if not fits:
             raise
     interrupted = len(fits) < len(plan)
-    measured_sizes = [Size(K, tuple(fit for fit in fits if fit.n_components == K)) for K in sizes]
-    measured_sizes = [size for size in measured_sizes if size.fits]
+    measured_sizes = [Size(K, tuple(group)) for K, group in groupby(fits, key=attrgetter("n_components"))]
     answer = recommend(measured_sizes, fits[0].n_scored, least)
     reason = answer.reason
     if interrupted:
