@@ -13,11 +13,9 @@ if TYPE_CHECKING:
     from topmix.estimators.combinatorial import CombinatorialLDA
     from topmix.estimators.gaussian import GaussianMixture
     from topmix.estimators.gibbs import GibbsLDA
-    from topmix.estimators.hdp import HDP
-    from topmix.estimators.labelled import LabelledLDA
-    from topmix.estimators.lda import LDA
+    from topmix.estimators.lda import HDP, LDA
     from topmix.estimators.multinomial import MultinomialMixture
-    from topmix.estimators.supervised import SupervisedLDA
+    from topmix.estimators.supervised import LabelledLDA, SupervisedLDA
     from topmix.estimators.von_mises_fisher import VonMisesFisherMixture
     from topmix.results.predictor import Predictor
     from topmix.results.seeds import Seeds

@@ -63,37 +63,30 @@ class CombinatorialLDA(Started, TokenEstimator):
     """Topics by combinatorial optimisation: what k-means is to Gaussian mixtures, this is to LDA.
 
     Every token has one topic. The objective is the sum over tokens of -log psi_zw, the distance to their topic, plus
-    `penalty` for each topic that a document uses; psi are the frequencies of words in topics. A few passes are enough,
-    which makes it a good start for GibbsLDA and LDA.
+    `penalty` for each topic that a document uses; psi are the frequencies of words in topics. It is a good start for
+    GibbsLDA and LDA.
 
     Parameters
     ----------
     penalty : float or "auto"
-        What each topic that a document uses costs, lambda, in nats. A document opens a topic that brings its tokens
-        nearer by more than this, in all. "auto" is log K + log of the mean number of tokens in a document: what it
-        costs to write down which topic it is, and how many of the tokens it has.
+        What each topic that a document uses costs, lambda, in nats. "auto" is log K + log of the mean number of tokens
+        in a document: what it costs to write down which topic it is, and how many of the tokens it has.
     algorithm : {"word+refine", "word", "basic"}
         "basic" moves token by token, as DP-means does, and is soon stuck; "word" solves a facility location problem in
         each document, greedily; "word+refine" also moves all tokens that a document has in a topic at once.
     smoothing : float
-        Added to every count of a word in a topic when topics meet documents they were not fitted to: in components_,
-        transform and score. The objective of the fit has none.
+        Added to every count of a word in a topic in components_, transform and score. The fit has none.
     exchanges : bool
-        "word+refine": whether two topics may become one while another becomes two, every third pass, where that lowers
-        the objective. The paper has no exchanges.
+        "word+refine": whether two topics may become one while another becomes two, where that lowers the objective.
     early_smoothing : bool
-        "word+refine": whether the first passes assign tokens under smoothed topics, so that they do not freeze. The
-        paper has none.
+        "word+refine": whether the first passes assign tokens under smoothed topics, so that they do not freeze.
     max_iter : int
         Passes over the data, at most.
     tol : float
         Stop when a pass lowers the objective by less than this, per token.
     init : None, "random", "documents", array of shape (n_tokens,) or a fitted estimator with token_topics_
         The first topics of the tokens. "documents" gives all tokens of a document the cluster that one pass of k-means
-        under the KL divergence puts it in. None is "documents" for "word", which cannot mend a poor start as refinement
-        can, and "random" otherwise.
-    n_jobs : int or None
-        Threads. None and -1 use all cores. The results are the same for any value. Refinement uses one.
+        under the KL divergence puts it in. None is "documents" for "word", and "random" otherwise.
 
     Attributes
     ----------
@@ -150,7 +143,6 @@ class CombinatorialLDA(Started, TokenEstimator):
         return FittedHardTopics(**about, model=HardModel(chain.word.copy(), chain.penalty, float(self.smoothing)))
 
     def _first_tokens(self, warm: FittedTopics | None) -> object:
-        """The first topics of the tokens, or how they are found."""
         init = self.init if warm is None else warm.token_topics
         if init is None:
             init = "documents" if self.algorithm == "word" else "random"

@@ -1,8 +1,7 @@
 """What is declared once: parameters of estimators, the components that they may be, and keywords of methods.
 
-Parameters are fields with a type and a default, which subclasses inherit. The constructor, its signature and the
-sections "Parameters" and "Attributes" of the docstring are made from the class and those that it derives from. A
-subclass declares what it adds, and describes what it changes.
+Parameters are fields with a type and a default. The constructor, its signature and the sections "Parameters" and
+"Attributes" of the docstring are made from the class and those that it derives from.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, NamedTuple, Self, TypedDict, TypeVar, get_type_hints
+from typing import Any, Self, TypedDict, TypeVar, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -40,13 +39,11 @@ ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)
 
 
 def declare(cls: type, root: type, order: Sequence[str], without: Iterable[str] = ()) -> None:
-    """Gives a class that derives from `root` what follows from its fields.
-
-    Fields are public annotated names of classes below `root`; `without` are inherited ones that the class does not
-    have. A class that wrote its constructor by hand keeps it.
-    """
+    """Gives a class that derives from `root` what follows from its fields: the public annotated names of classes below
+    `root`, but for those `without`, and those that `root` describes. A constructor written by hand stays."""
     cls._without, cls._own_doc = tuple(without), cls.__doc__  # type: ignore[attr-defined]
-    fields: dict[str, str] = {}
+    of_all = entries_of(root.__doc__, "Parameters")
+    fields: dict[str, str] = {name: hint for name, hint in inspect.get_annotations(root).items() if name in of_all}
     for base in reversed(_below(cls, root)):
         fields |= {name: hint for name, hint in inspect.get_annotations(base).items() if _is_field(name, hint)}
         for name in vars(base).get("_without", ()):
@@ -80,11 +77,9 @@ def _constructor(cls: Any, signature: inspect.Signature) -> Callable[..., None]:
         for name in signature.parameters:
             setattr(self, name, given[name] if name in given else getattr(cls, name))
 
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    own = own.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    __init__.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[own, *signature.parameters.values()]
-    )
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    whole = signature.replace(parameters=[own, *signature.parameters.values()])
+    __init__.__signature__ = whole  # type: ignore[attr-defined]
     __init__.__qualname__, __init__.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
     return __init__
 
@@ -95,25 +90,23 @@ def _documented(cls: type, root: type, names: Sequence[str]) -> str:
     head, own = _sections(cls.__doc__)
     parameters: dict[str, str] = {}
     attributes: dict[str, str] = {}
-    notes: dict[str, str] = {}
+    notes = ""
     for base in [*_below(cls, root), root]:
         said = vars(base).get("_own_doc", base.__doc__)
         parameters = entries_of(said, "Parameters") | parameters
         attributes = entries_of(said, "Attributes", known=attributes) | attributes
-        notes = notes or {title: text for title, text in _sections(said)[1].items() if title == "Notes"}
+        notes = notes or _sections(said)[1].get("Notes", "")
     made = {
         "Parameters": "".join(parameters[name] for name in names if name in parameters),
         "Attributes": "".join(dict.fromkeys(attributes.values())),
+        "Notes": notes,
     }
-    text = [
-        f"{title}\n{'-' * len(title)}\n{body.strip()}" for title, body in (made | notes | own | made).items() if body
-    ]
+    text = [f"{title}\n{'-' * len(title)}\n{body.strip()}" for title, body in (made | own | made).items() if body]
     return "\n\n".join([head.strip(), *text])
 
 
 def entries_of(doc: str | None, section: str, known: Collection[str] = ()) -> dict[str, str]:
-    """The entries of a section of a docstring, "name, name : type" with a description below them, by their names,
-    without those that are known."""
+    """The entries of a section of a docstring, "name, name : type" with a description, by names that are not known."""
     found: dict[str, str] = {}
     for block in filter(str.strip, ENTRY.split(_sections(doc)[1].get(section, ""))):
         head, _, text = block.rstrip().partition("\n")
@@ -165,8 +158,8 @@ Parameters
 text : str, list of str or None
     The column with the texts, or several, which are joined.
 vectorizer : topmix.data.Vectorizer, one of scikit-learn or None
-    What counts words. None leaves out mark-up, numbers, stop words of the languages of the texts, and words of very few
-    documents or of more than half of them.
+    What counts words. None leaves out mark-up, numbers, stop words, and words of very few documents or of more than
+    half of them.
 feature_names : sequence of str or None
     Names of the columns of a matrix.
 layer : str or None
@@ -174,13 +167,11 @@ layer : str or None
 metadata : table or None
     One row per document, with the columns that `Covariates`, `OverTime` and `ByGroup` name; None where X has them.
 texts : list, table, path or None
-    One text, or title, for each row of X, as `LDA.fit` takes documents. They have no part in the clusters. The clusters
-    get their words, so that all tables and pages of topics describe clusters too.
+    One text, or title, for each row of X. They do not influence the clusters, and describe them in tables of topics.
 checkpoint : path or None
-    A file in which the fit is saved as it goes on, and at its end. Where it exists already, the fit continues from it:
-    run an interrupted program again, and the result has the same bits as if it had never stopped. Data and parameters
-    must be those of the interrupted fit, except `max_iter` and `tol`, so a finished fit may be continued as well. Not
-    with n_init > 1, nor with CVB0.
+    A file in which the fit is saved as it goes on, and at its end. Where it exists already, the fit continues from it,
+    to the same result as if it had never stopped. Data and parameters must be those of the interrupted fit, except
+    `max_iter` and `tol`, so a finished fit may be continued as well. Not with n_init > 1, nor with CVB0.
 checkpoint_every : int
     Passes between two saves; ten times as many sampling sweeps.
 """
@@ -214,19 +205,13 @@ class VectorOptions(TextOptions, total=False):
     checkpoint_every: int
 
 
-class Keep(NamedTuple):
-    """Where a fit is to be kept, and how often."""
-
-    path: str | os.PathLike[str]
-    every: int  # passes
-
-
 @dataclass(frozen=True)
 class FitOptions:
     """What `fit` takes beside the data, and when it was called."""
 
     how: How
-    keep: Keep | None
+    checkpoint: str | os.PathLike[str] | None
+    every: int  # passes between two saves
     metadata: object
     texts: object
     clock: Clock
@@ -237,12 +222,12 @@ class FitOptions:
         if path is not None:
             check_can_write(path)  # errors of the path come before the work
         every = whole_number(given.get("checkpoint_every", 1), "checkpoint_every")
-        return cls(how, None if path is None else Keep(path, every), given.get("metadata"), given.get("texts"), clock)
+        return cls(how, path, every, given.get("metadata"), given.get("texts"), clock)
 
 
 def takes(options: type) -> Callable[[M], M]:
-    """For a method with **keywords of this declaration: they are in its signature and its documentation, and another
-    name is refused with an error that says which was meant."""
+    """For a method with **keywords of this declaration: its signature and documentation have them, and another name is
+    refused."""
     names = get_type_hints(options)
 
     def decorate(method: Callable[..., object]) -> Any:

@@ -15,13 +15,13 @@ from topmix.base.checks import whole_number
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.documents import is_texts, plain
 from topmix.estimators.declared import fraction
-from topmix.estimators.estimator import F, Running, learned
+from topmix.estimators.estimator import Estimator, F, learned
 from topmix.io.columns import check_one_each, column_of, periods_of
 from topmix.io.documents import refuse_iterator
 from topmix.results import covariates, edits, tables
 from topmix.results.names import RELEVANCE, relevant_words
 from topmix.results.topics import Edit, FittedTopics, Solver
-from topmix.results.view import DataFrame
+from topmix.results.view import Columns, DataFrame
 
 if TYPE_CHECKING:
     from topmix.results.mixture import FittedMixture
@@ -30,6 +30,7 @@ UNNAMED = (
     "this {} was fitted on counts without names, so numbers of columns stand for words. To name them: "
     "model.name_words(counter.get_feature_names_out()), or fit(X, feature_names=...)"
 )
+ALL_THREE = "words_by(X, column, topic) needs all three; without X, versions are those of the model"
 
 E = TypeVar("E", FittedTopics, "FittedMixture")
 M = TypeVar("M", bound=Callable[..., object])
@@ -52,7 +53,7 @@ def _may_have_words(estimator: Described) -> bool:
 where_words = where(_may_have_words)
 
 
-class Described(Running[F]):
+class Described(Estimator[F]):
     """Topic models and mixtures. Their answers are functions of what was learned; a cluster is a topic here."""
 
     topic_names_ = learned[list[str]](lambda f: list(f.topic_names))
@@ -80,7 +81,6 @@ class Described(Running[F]):
         return column_of(X, column)
 
     def _has_words(self) -> bool:
-        """Whether there is something to show."""
         return self._fitted is not None
 
     def counts(self, X: object) -> Corpus:
@@ -221,20 +221,38 @@ class Described(Running[F]):
         )
 
     def words_by(
-        self, X: object, column: str | Iterable[object], topic: int, *beside: object, n_words: int = 10, **named: object
+        self,
+        X: object = None,
+        column: str | Iterable[object] | None = None,
+        topic: int | None = None,
+        *beside: object,
+        n_words: int = 10,
+        **named: object,
     ) -> DataFrame:
         """The words of one topic that a group uses more than the other groups do, for each group, strongest first.
 
         `count` are tokens of the word in the topic and group. `z` is the log odds of the word in the group against the
         other groups, over its standard error, with the topic's own words as a prior (Monroe, Colaresi and Quinn, 2008):
         above 2, the difference is hardly chance. Where X is vectors, it needs the `texts=` of its rows.
+
+        Without X, of a model with `OverTime` or `ByGroup`: the most probable words of a topic, or of all, in each
+        version, a table of `topic`, `name`, `version`, `word` and its `weight`, p(word | topic, version).
         """
+        n = whole_number(n_words, "n_words")
+        if X is None and column is None:
+            return self._frame(self._words_of_versions(topic, n))
+        if column is None or topic is None:
+            raise ValueError(ALL_THREE)
         refuse_iterator(X)
-        f, n = self._solved(), whole_number(n_words, "n_words")
+        f = self._solved()
         k, corpus = tables.checked_topic(f, topic), self._read_known(X, *beside, **named)
         given = self._column(X, column, *beside, **named)
         check_one_each(len(given), corpus.n_docs)
         return self._frame(covariates.words_by(f, covariates.groups_of(given), corpus, self._solver(), k, n_words=n))
+
+    def _words_of_versions(self, topic: int | None, n: int) -> Columns:
+        """Clusters have no versions."""
+        raise ValueError(ALL_THREE)
 
     @where_words
     def topic_tree(self, *, n_words: int = 5, nested: bool = False) -> DataFrame | dict[str, object] | None:

@@ -1,10 +1,4 @@
-"""What every estimator is: parameters in words, some of them components, and what was learned, as one value.
-
-`get_params` and `set_params` reach the settings inside components:
-
-lda.set_params(inference__min_topic_mass=1.0)
-GridSearchCV(lda, {"learner": [Memoized(), Batch()], "inference__own_discount": [0.25, 0.5]})
-"""
+"""What every estimator is: parameters in words, some of them components, and what was learned, as one value."""
 
 from __future__ import annotations
 
@@ -12,7 +6,7 @@ import copy
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence, Sized
-from typing import Any, ClassVar, Generic, Self, TypeVar, dataclass_transform, overload
+from typing import Any, ClassVar, Generic, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -48,15 +42,11 @@ class learned(Generic[T]):
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    @overload
-    def __get__(self, estimator: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, estimator: object, owner: type) -> T: ...
-    def __get__(self, estimator: Any, owner: type) -> Any:
+    def __get__(self, estimator: Any, owner: type) -> T:
         if estimator is None:
-            return self
+            return self  # type: ignore[return-value]  # of the class
         fitted = estimator._fitted
-        value = None if fitted is None else vars(fitted).get(self.name)
+        value: T | None = None if fitted is None else vars(fitted).get(self.name)
         if value is None and fitted is not None:
             value = self.read(fitted)
             if self.keep:
@@ -82,7 +72,20 @@ callbacks
 class Estimator(BaseEstimator, Generic[F]):
     """Parameters, and `_fitted`. A fit succeeds and replaces it, or leaves the estimator as it was.
 
-    Public fields of subclasses are their parameters: see `declare`.
+    Fields that are described here, and public fields of subclasses, are parameters: see `declare`.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Threads. None and -1 use all cores (scikit-learn uses one). The results are the same for any value, but not with
+        learner="asynchronous", which has that many workers.
+    random_state : int, RandomState or None
+        The same seed gives the same bits.
+    verbose : int or None
+        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere. 0 is silent. None shows a bar if the
+        fit takes longer than ten seconds.
+    callbacks : list of callables or None
+        Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
 
     Attributes
     ----------
@@ -92,6 +95,11 @@ class Estimator(BaseEstimator, Generic[F]):
         One record per pass.
     n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
     """
+
+    n_jobs: int | None = None
+    random_state: object = None
+    verbose: int | None = None
+    callbacks: list[Callback] | None = None
 
     # What is read of every estimator; the values are those of estimators that do not have the parameter.
     n_components: int
@@ -103,10 +111,6 @@ class Estimator(BaseEstimator, Generic[F]):
     init: object = "auto"
     seeds: object = None
     warm_start: bool = False
-    n_jobs: int | None
-    random_state: object
-    verbose: int | None
-    callbacks: Sequence[Callback] | None
 
     _fitted: F | None = None
     _parameter_names: ClassVar[tuple[str, ...]]
@@ -148,7 +152,7 @@ class Estimator(BaseEstimator, Generic[F]):
         return list(cls._parameter_names)
 
     def get_params(self, deep: bool = True) -> Settings:
-        """Parameters by name; deep ones are those of components, as `component__setting`."""
+        """Parameters by name; deep ones are those of components, as `inference__min_topic_mass`."""
         parameters: Settings = super().get_params(deep=deep)
         if deep:
             for name in [name for name in parameters if name in FAMILIES]:
@@ -179,8 +183,8 @@ class Estimator(BaseEstimator, Generic[F]):
         is read back before it takes its name, so a model that was there before is replaced by one that loads.
 
         Any safetensors library reads its arrays. Callbacks are not saved, and of the engine only its name: `load` takes
-        one. A parameter that is neither JSON, an array nor a component of topmix, for instance a RandomState, is left
-        out: a note in the file says so, and the loaded estimator has the default.
+        one. A parameter that is neither JSON, an array nor a component of topmix is left out, and the loaded estimator
+        has its default.
         """
         save(self, path)
 
@@ -202,14 +206,12 @@ class Estimator(BaseEstimator, Generic[F]):
         return self._fitted
 
     def _with(self, fitted: F) -> Self:
-        """This estimator with something else learned."""
         now = copy.copy(self)
         now._fitted = fitted
         return now
 
     def _declared(self) -> Self:
-        """The parameters in the types that the signature declares, so that nothing below meets 2.0 for 2 or an array
-        without dimensions; the user's own stay the objects that were passed, as scikit-learn wants it."""
+        """A copy with the parameters in the types that the signature declares: nothing below meets 2.0 for 2."""
         now = copy.copy(self)
         for name, value in declared_parameters(self).items():
             setattr(now, name, value)
@@ -233,7 +235,6 @@ class Estimator(BaseEstimator, Generic[F]):
     def _settings(
         self, size: float, n_features: int, fitted: Callable[[Any, Sequence[Record]], F], clock: Clock
     ) -> FitSettings:
-        """How a fit of this estimator runs, as its parameters say."""
         return FitSettings(
             title=type(self).__name__,
             size=size,
@@ -256,7 +257,6 @@ class Estimator(BaseEstimator, Generic[F]):
         return engine
 
     def _threads(self) -> int:
-        """Threads of this process, by `n_jobs` and the engine."""
         return self._engine().threads(count_of_threads(as_declared(self.n_jobs, int)))
 
     def _component(self, name: str, missing: object = "refused") -> Any:
@@ -276,29 +276,6 @@ class Estimator(BaseEstimator, Generic[F]):
 # The parameters that estimators share: each has its type, its default and its description once, here.
 
 
-class Running(Estimator[F]):
-    """How a fit runs.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        Threads. None and -1 use all cores (scikit-learn uses one). The results are the same for any value, but not with
-        learner="asynchronous", which has that many workers.
-    random_state : int, RandomState or None
-        The same seed gives the same bits.
-    verbose : int or None
-        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere. None shows a bar on a terminal or in
-        a notebook if the fit takes longer than ten seconds. 0 is silent.
-    callbacks : list of callables or None
-        Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
-    """
-
-    n_jobs: int | None = None
-    random_state: object = None
-    verbose: int | None = None
-    callbacks: list[Callback] | None = None
-
-
 class Started(Estimator, kw_only=False):
     """How many topics or clusters there are, how often a fit starts, and from where.
 
@@ -307,8 +284,8 @@ class Started(Estimator, kw_only=False):
     n_components : int
         Number of topics or clusters, K.
     max_time : float or None
-        Seconds for the whole fit, including initialisation and all `n_init` starts. The fit stops before a pass that
-        would not fit in, judging by the pass before it; every start makes at least one pass. None: no limit.
+        Seconds for the whole fit, with all `n_init` starts. It stops before a pass that would not fit in, judging by
+        the one before; every start makes at least one pass. None: no limit.
     n_init : int
         Starts to try; the one with the best objective is kept.
     warm_start : bool
@@ -327,8 +304,8 @@ class Seeded(Started):
     Parameters
     ----------
     seeds : list of lists of words, Seeds or None
-        Words that topics 0, 1, ... should have, as a prior that stays while they are learned; None in the list is a
-        topic without. `topmix.Seeds` also says how strong they are, and which words are banned from topics or pinned.
+        Words that topics 0, 1, ... should have, as a prior that stays; None in the list is a topic without.
+        `topmix.Seeds` also says how strong they are, and which words are banned from topics or pinned.
     init : {"auto", "blended", "documents", "random"}, array of shape (n_components, n_features) or a fitted estimator
         Where topics start. "auto" is "blended": a little of one document in a lot of the corpus mean. Or pseudo-counts,
         given or those in `components_` of, for instance, a CombinatorialLDA.

@@ -1,4 +1,4 @@
-"""How estimators go to a file and come back.
+"""How estimators go to a file and come back, and which fit a checkpoint belongs to.
 
 An estimator offers two methods. `_write` puts the model that it learned into a `Writer`; `_read` takes the same from a
 `CheckedReader`, which checks each type, shape and range. Parameters, how data was read, history, names, edits and the
@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
@@ -22,12 +23,16 @@ from topmix.base.checks import CorpusError
 from topmix.base.component import Component, declared_types, fits, from_dict, plain
 from topmix.base.fields import MODEL, CheckedReader, ModelFileError, Writer, open_file, write_file
 from topmix.base.paths import open_whole, path_of
+from topmix.corpus.corpus import Corpus
+from topmix.corpus.rows import GroupedRows, SparseRows
 from topmix.engines import ENGINES
 from topmix.engines.engine import Engine
-from topmix.estimators.declared import FAMILIES, component_of, declared_parameters
+from topmix.estimators.declared import FAMILIES, FitOptions, component_of, declared_parameters
 from topmix.io.priors import ByGroup, Covariates, OverTime
 from topmix.io.reading import Reading
+from topmix.learn.checkpoint import Checkpoint, ClusterFiles, Files
 from topmix.learn.history import read_history
+from topmix.learn.problem import Problem
 from topmix.results.names import checked_topic_names
 from topmix.results.topics import AboutFit, FittedTopics
 from topmix.results.view import Reproducibility
@@ -38,7 +43,7 @@ if TYPE_CHECKING:
 
 MODULE_OF = {  # the classes that `load` knows
     "LDA": "lda",
-    "HDP": "hdp",
+    "HDP": "lda",
     "GibbsLDA": "gibbs",
     "CombinatorialLDA": "combinatorial",
     "GaussianMixture": "gaussian",
@@ -46,7 +51,7 @@ MODULE_OF = {  # the classes that `load` knows
     "VonMisesFisherMixture": "von_mises_fisher",
     "GaussianAdmixture": "admixture",
     "VonMisesFisherAdmixture": "admixture",
-    "LabelledLDA": "labelled",
+    "LabelledLDA": "supervised",
     "SupervisedLDA": "supervised",
 }
 COMPONENTS: dict[str, Mapping[str, type[Component]]] = {  # that parameters may be
@@ -57,6 +62,7 @@ COMPONENTS: dict[str, Mapping[str, type[Component]]] = {  # that parameters may 
 DEFAULT_ENGINE = "threads"
 WHOLE = ("n_iter", "n_updates", "n_samples", "n_sweeps")
 LARGEST_COUNT = 2**62
+NOT_COMPARED = ("max_iter", "tol", "max_time", "verbose", "callbacks", "engine", "n_jobs", "warm_start")  # of two fits
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +114,7 @@ def load(path: str | os.PathLike[str], *, mapped: bool = False, engine: str | En
     them. Replace such a file by another, as `save` does, and do not write into it.
 
     A file says what was learned, and never where to compute: the estimator has the default engine, or the `engine` that
-    is passed here. If the fit used another one than the default, and none is passed, a warning is logged.
+    is passed here. A warning is logged where the fit used another one.
     """
     if engine is not None:
         component_of(engine, "engine")  # an error of the caller comes first
@@ -121,9 +127,8 @@ def load(path: str | os.PathLike[str], *, mapped: bool = False, engine: str | En
 
 
 def load_predictor(path: str | os.PathLike[str], *, mapped: bool = True) -> Predictor:
-    """The Predictor of a model in a file, as `model.save` wrote it. The file is mapped into memory: processes that open
-    the same file share it. Replace it by another file, as `save` does, and do not write into it. With `mapped=False` it
-    is read, and may be written to afterwards."""
+    """The Predictor of a model in a file, as `model.save` wrote it. The file is mapped into memory, as `load` does it;
+    with `mapped=False` it is read, and may be written to afterwards."""
     model, _ = _opened(path_of(path), mapped=mapped)
     if not hasattr(model, "predictor"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which has no predictor")
@@ -191,24 +196,18 @@ def _construct(cls: Any, file: CheckedReader) -> tuple[Estimator, str | None]:
             parameters[name] = from_dict(value, COMPONENTS[name], name)
         elif not is_known or not (_is_json(value) if hints[name] in (object, Any) else fits(value, hints[name])):
             raise ModelFileError(f"{cls.__name__} has no parameter {name!r} that could be {str(value)[:60]!r}")
-    for full_name in sorted(file.left):
+    for full_name in sorted(name for name in file.left if name.startswith("parameters.")):
         name, _, key = full_name.removeprefix("parameters.").partition(".")
-        if not full_name.startswith("parameters."):
-            continue
         if name not in known or hints[name] not in (object, Any) or (name in parameters and not key):
             raise ModelFileError(f"{cls.__name__} has no parameter {name!r} that could be an array")
-        array = file.any_array(full_name)
-        if key:  # one entry of a table of arrays
-            table = parameters[name] if isinstance(parameters.get(name), dict) else {}
-            parameters[name] = {**table, key: array}
-        else:
-            parameters[name] = array
+        array, before = file.any_array(full_name), parameters.get(name)
+        # With a key it is one entry of a table of arrays.
+        parameters[name] = {**(before if isinstance(before, dict) else {}), key: array} if key else array
     used = parameters.pop("engine", None)
     return cls(**parameters), None if used is None else _engine_name(component_of(used, "engine"))
 
 
 def _engine_name(engine: Component) -> str | None:
-    """The short name of an engine of topmix."""
     return next((name for name, kind in ENGINES.items() if type(engine) is kind), None)
 
 
@@ -257,3 +256,73 @@ def _is_json(value: object) -> bool:
         return all(isinstance(key, str) and _is_json(v) for key, v in value.items())
     value = plain(value)
     return value is None or isinstance(value, bool | int | float | str)
+
+
+# Which fit a checkpoint belongs to: what the data is, and every parameter that changes a pass
+
+
+def checkpoint_of(estimator: Estimator, problem: Problem, options: FitOptions, files: Files) -> Checkpoint:
+    """A checkpoint of this fit. The parameters and the data have to be the same for a fit to continue."""
+    if estimator.n_init > 1:
+        raise ValueError("a checkpoint is of one start: it needs n_init=1")
+    if problem.learner.travels and isinstance(files, ClusterFiles):
+        raise ValueError(f"a checkpoint does not hold the responsibilities of {type(problem.learner).__name__}")
+    about, data = described_parameters(estimator.get_params(deep=False)), problem.data
+    if isinstance(data, Corpus):
+        about["the data"] = f"{data.n_docs} x {data.n_words}, {_crc(data.indptr, data.index, data.value)}"
+        if data.vocabulary is not None:
+            about["the vocabulary"] = f"crc32 {zlib.crc32(chr(0).join(data.vocabulary).encode()):08x}"
+        if data.design is not None:
+            about["the covariates"] = _crc(data.design.x, data.design.row)
+        if data.version is not None:
+            about["the versions"] = _crc(data.version)
+    else:
+        rows = data.rows if isinstance(data, GroupedRows) else data
+        blocks = [rows.csr.indptr, rows.csr.indices, rows.csr.data] if isinstance(rows, SparseRows) else rows.blocks()
+        about["the data"] = f"{rows.shape[0]} x {rows.shape[1]}, {rows.data.dtype}, {_crc(*blocks)}"
+    if isinstance(data, GroupedRows):
+        about["the groups"] = f"{len(data)}, {_crc(data.starts, *([] if data.order is None else [data.order]))}"
+    if problem.weight is not None:
+        about["the weights"] = _crc(problem.weight)
+    if problem.is_warm:
+        out = Writer()
+        estimator._write(estimator._fitted, out)
+        about["the start"] = _crc(*out.arrays.values())
+    if problem.warm_up > 0:
+        about["the warm-up"] = f"{problem.warm_up} passes"
+    assert options.checkpoint is not None
+    return Checkpoint(path_of(options.checkpoint), about, files, options.every)
+
+
+def described_parameters(parameters: dict[str, object]) -> dict[str, object]:
+    """Those that change what is learned, as text that can be compared."""
+    return {
+        name: _described(component_of(value, name) if name in FAMILIES else value)
+        for name, value in parameters.items()
+        if name not in NOT_COMPARED
+    }
+
+
+def _described(value: object) -> object:
+    """A parameter as JSON holds it: components as they print, arrays by a checksum, other objects by their type."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Component):
+        return repr(value)
+    if isinstance(value, dict):
+        return {str(name): _described(each) for name, each in value.items()}
+    if isinstance(value, np.ndarray | list | tuple):
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):  # words
+            return f"list, crc32 {zlib.crc32(repr(value).encode()):08x}"
+        return f"array of {array.shape}, {_crc(array)}"
+    return type(value).__name__
+
+
+def _crc(*arrays: object) -> str:
+    crc = 0
+    for array in arrays:
+        crc = zlib.crc32(np.ascontiguousarray(array).data, crc)
+    return f"crc32 {crc:08x}"

@@ -28,10 +28,9 @@ from topmix.steps.rows import CandidateStep
 class GaussianMixture(VectorMixture):
     """Clusters of vectors, with posteriors that keep the top few clusters of each row.
 
-    Stands in for scikit-learn's GaussianMixture and BayesianGaussianMixture, with their names; with `n_active=None` and
-    `learner="batch"` the objectives "ml" and "vb" take their very steps. The defaults are faster and find better
-    clusters: each row keeps its `n_active` best clusters, clusters move after each of up to ten batches, and the prior
-    of covariances is as strong as the data asks for.
+    Replaces scikit-learn's GaussianMixture and BayesianGaussianMixture, with their names; with `n_active=None` and
+    `learner="batch"` the objectives "ml" and "vb" take the same steps. The defaults are faster and find better
+    clusters.
 
     Parameters
     ----------
@@ -44,8 +43,7 @@ class GaussianMixture(VectorMixture):
         scale of covariances); a bound on the evidence with full posteriors; or the likelihood alone (EM).
     candidates : int or None
         Clusters that a row is scored by, for hundreds of clusters and more: those nearest to the one that it was in at
-        the last visit; every tenth pass scores all. None always scores all. The objective is never overstated, but
-        between full scans it may fall. Stochastic learning has no candidates.
+        the last visit; every tenth pass scores all. None always scores all, and so does stochastic learning.
     mean_prior : array of shape (n_features,) or None
         Where means are expected. None is the mean of the data.
     mean_precision_prior : float or None
@@ -55,11 +53,10 @@ class GaussianMixture(VectorMixture):
         none and up to 300, by scoring each row by its cluster without it.
     covariance_prior : array or None
         The expected covariance times degrees_of_freedom_prior: (n_features, n_features) for "full" and "tied",
-        (n_features,) for "diag", a number for "spherical". None is the covariance of the data with "vb", raised to
-        reg_covar in directions that have less, and with "map" the covariance that clusters have on average.
+        (n_features,) for "diag", a number for "spherical". None is the covariance of the data with "vb", and with "map"
+        the covariance that clusters have on average.
     reg_covar : float
-        Added to the variances of every cluster after each update, as in scikit-learn. Where it is not small beside
-        them, the objective may fall a little.
+        Added to the variances of every cluster after each update, as in scikit-learn.
     init_params : {"auto", "split", "k-means++", "kmeans", "random", "random_from_data"}, array or dict
         Where clusters start. "split" divides one cluster until there are enough; "k-means++" takes rows far from each
         other, "random" random responsibilities, and "random_from_data" random rows. "auto" is k-means for up to 25

@@ -1,5 +1,4 @@
-"""Topics of tokens, how they are fitted and where they start, and collapsed Gibbs sampling as a scikit-learn
-estimator."""
+"""Topics of tokens: how they are fitted, where they start, and collapsed Gibbs sampling."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from topmix.engines.engine import Engine
 from topmix.estimators.declared import CountOptions, FitOptions, takes
 from topmix.estimators.estimator import Seeded, check_targets, learned
 from topmix.estimators.odd_data import MOST_DRAWN, check_whole_counts, warn_of_many_tokens, warn_of_odd_data
-from topmix.estimators.priors import CLONED, document_prior, document_prior_as_given, word_prior, word_prior_as_given
+from topmix.estimators.priors import CLONED, document_prior, document_prior_of, word_prior, word_prior_of
 from topmix.estimators.topics import TopicEstimator
 from topmix.io.documents import read
 from topmix.io.reading import Reading
@@ -161,8 +160,7 @@ class FirstChain:
         return chain, None
 
     def _by_seeds(self, seeds: PseudoCounts, topics: np.ndarray) -> np.ndarray:
-        """The same topics of tokens, except in documents with seed words: there all tokens have the topic whose seed
-        words the document has most of."""
+        """The same topics of tokens, but a document with seed words has the topic of most of these in all tokens."""
         of_seeds = self.corpus.to_scipy() @ seeds.by_word().astype(bool).astype(np.float64)  # [D, K] seed words
         best = np.where(np.asarray(of_seeds.sum(axis=1)).ravel() > 0, np.asarray(of_seeds.argmax(axis=1)).ravel(), -1)
         of_token = np.repeat(best, row_sums(self.corpus.indptr, self.corpus.value).astype(np.int64))
@@ -205,9 +203,8 @@ class GibbsLDA(Seeded, TokenEstimator):
     Parameters
     ----------
     sampler : {"parallel", "sequential"} or an object of topmix.chains
-        "sequential" is the textbook sampler, exactly, in one thread. "parallel" draws the documents of a block at once,
-        on all cores, and approximates the same chain. `topmix.chains.Parallel` has the settings: blocks, annealing, and
-        how often priors are learned.
+        "sequential" is the textbook sampler, in one thread. "parallel" draws the documents of a block at once, on all
+        cores, and approximates the same chain.
     doc_topic_prior : float, array of shape (n_components,), "auto" or None
         Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value a topic.
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
@@ -219,25 +216,24 @@ class GibbsLDA(Seeded, TokenEstimator):
     thin : int
         After these, every how many-th sweep is a sample. Topics are averages over the samples.
     init : None, "random", array of shape (n_tokens,) or a fitted estimator
-        The first topics of the tokens: at random, as given (row by row, sorted columns, repeated by count), those in
-        `token_topics_` of a model of the same documents, or drawn from the responsibilities of a fitted LDA.
+        The first topics of the tokens: at random, as given in the order of `token_topics_`, those of a model of the
+        same documents, or drawn from the responsibilities of a fitted LDA.
     warm_start : bool
         Continue from the last `fit`: from its token topics if there are as many tokens, else from its topics.
     engine : {"threads", "serial", "cuda"} or an object of topmix.engines
-        "cuda" keeps the chain on a GPU, for the parallel sampler. Its random numbers are others than the processor's.
+        "cuda" keeps the chain on a GPU, for the parallel sampler, with random numbers of its own.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         Tokens of each word in each topic, averaged over the samples, plus the prior.
     topic_word_ : ndarray of shape (n_components, n_features)
-        Probabilities of words in topics: components_ over the sums of its rows, which is the samples' phi averaged with
-        the size of the topic as weight.
+        Probabilities of words in topics: components_ over the sums of its rows.
     doc_topic_prior_, topic_word_prior_ : alpha and eta, as given or learned.
     n_samples_ : int
-        Samples that were averaged; 0 where the fit ended before the first, and the last state is used.
+        Samples that were averaged; 0 where the fit ended before the first.
     chain_length_ : int
-        Sweeps of the chain so far, with those of earlier fits where warm_start continued it.
+        Sweeps of the chain so far, with those before a warm start.
     objective_ : float
         log p(words, topics of tokens) after the last sweep, which history_ has for each.
 
@@ -265,8 +261,8 @@ class GibbsLDA(Seeded, TokenEstimator):
 
     n_samples_ = learned[int](lambda f: f.n_samples)
     chain_length_ = learned[int](lambda f: f.chain_length)
-    doc_topic_prior_ = learned(lambda f: document_prior_as_given(f.topics.prior.alpha, f.topics.prior.learned))
-    topic_word_prior_ = learned(lambda f: word_prior_as_given(f.topics.words.eta))
+    doc_topic_prior_ = learned(document_prior_of)
+    topic_word_prior_ = learned(word_prior_of)
 
     def _problem(self, corpus: Corpus, reading: Reading, warm: FittedTopics | None) -> Problem:
         max_iter, thin = whole_number(self.max_iter, "max_iter"), whole_number(self.thin, "thin")
@@ -278,9 +274,7 @@ class GibbsLDA(Seeded, TokenEstimator):
         K, V, engine, init = count_of_components(self.n_components), corpus.n_words, self._engine(), self.init
         if engine.on_device and sampler.name != "parallel":
             raise ValueError(f"engine='cuda' has sampler='parallel' only, got {sampler.name!r}")
-        at: PseudoCounts | None = None  # words that say where topics start
-        extra: PseudoCounts | None = None
-        held: HeldWords | None = None
+        at, extra, held = None, None, None  # words that say where topics start, are in the prior, or are held
         if warm is not None:
             prior, words, init = warm.topics.prior, warm.topics.words.update(WordTotal.zeros(V, K)), self
         else:

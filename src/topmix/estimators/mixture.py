@@ -22,10 +22,10 @@ from topmix.base.threads import use_threads
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.shard import Shards, in_order
-from topmix.estimators.checkpoints import checkpoint_of_clusters
 from topmix.estimators.declared import FitOptions, checked_weights, fraction
 from topmix.estimators.described import Edited
 from topmix.estimators.estimator import Learning, Started, check_targets, learned
+from topmix.estimators.files import checkpoint_of
 from topmix.io.documents import AS_IT_IS
 from topmix.io.reading import How, Reading
 from topmix.learn.checkpoint import ClusterFiles
@@ -138,7 +138,6 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         return self._found().probabilities(data, self._solver(), self._solver().n_active)[0]
 
     def _check_warm(self, f: FittedMixture, K: int) -> None:
-        """Whether a fit can continue from these clusters."""
         if f.model.n_components != K:
             raise ValueError(f"warm_start keeps {f.model.n_components} clusters, but n_components is now {K}")
 
@@ -157,7 +156,6 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         return self._weight_prior().of(K)
 
     def _weight_prior(self) -> WeightPrior:
-        """Of the weights of one mixture."""
         kind = WEIGHTS[one_of(self.weight_concentration_prior_type, WEIGHTS, "weight_concentration_prior_type")]
         if kind is StickBreaking and self._objective() == "ml":
             raise ValueError(NO_PROCESS)
@@ -189,10 +187,10 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         check_targets(y, n)
         if n < K:
             warnings.warn(f"there are more clusters ({K}) than rows ({n}), so some stay empty", stacklevel=6)
-        if options.keep is not None:
+        if options.checkpoint is not None:
             found_size = K if problem.plan is ClusterPasses else None
             files = ClusterFiles.of(problem, found_size, self._likelihood, self._objective())
-            problem = replace(problem, keep=checkpoint_of_clusters(self, problem, options.keep, files))
+            problem = replace(problem, keep=checkpoint_of(self, problem, options, files))
         before_texts = None if before is None else before.texts
 
         def value(model: Mixture | Admixture, history: Sequence[Record]) -> FittedMixture:
@@ -226,7 +224,6 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         return replace(f, texts=ClusterWords.of(now._shares(data, texts[0].n_docs), *texts))
 
     def _problem(self, data: Corpus | Rows, weight: np.ndarray | None, K: int, before: FittedMixture | None) -> Problem:
-        """What there is to learn."""
         rows, parameters = rows_of(data), self.get_params(deep=False)
         learner = self._learner().for_mixture(type(self).__name__, self._likelihood, parameters, data)
         n_rows = float(len(rows)) if weight is None else float(weight.sum())

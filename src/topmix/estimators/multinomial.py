@@ -32,10 +32,9 @@ class MultinomialMixture(MixtureEstimator):
     topic_word_prior : float
         Dirichlet prior on the words of a cluster, eta.
     init : {"auto", "k-means++", "random", "documents"} or array
-        Where clusters start, from a sample of the rows. "k-means++" is spherical k-means on damped counts. "auto" goes
-        on from there by collapsed Gibbs sampling, in several chains, and takes the most probable. "random" samples from
-        random clusters. "documents" are K rows that are far from each other. Or responsibilities (n_samples,
-        n_components), or labels (n_samples,).
+        Where clusters start. "k-means++" is spherical k-means on damped counts. "auto" goes on from there by collapsed
+        Gibbs sampling, and "random" samples from random clusters. "documents" are K rows that are far from each other.
+        Or responsibilities (n_samples, n_components), or labels (n_samples,).
 
     Attributes
     ----------

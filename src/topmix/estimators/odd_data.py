@@ -54,7 +54,6 @@ def check_sums(corpus: Corpus) -> None:
 
 
 def _sums(corpus: Corpus) -> list[tuple[str, np.ndarray]]:
-    """Tokens of each word, and of each document."""
     words = np.bincount(corpus.index, weights=corpus.value, minlength=corpus.n_words)
     return [("word", words), ("document", row_sums(corpus.indptr, corpus.value))]
 
@@ -66,7 +65,6 @@ def not_whole(corpus: Corpus) -> np.ndarray:
 
 
 def can_be_drawn(corpus: Corpus) -> bool:
-    """Whether documents are short enough to be sampled token by token."""
     return corpus.n_tokens <= MOST_DRAWN or float(row_sums(corpus.indptr, corpus.value).max()) <= MOST_DRAWN
 
 

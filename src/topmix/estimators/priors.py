@@ -15,6 +15,7 @@ from topmix.models.topics import STARTS, TopicModel, at_seeds
 from topmix.models.words import WordTotal
 from topmix.results.measures import Fits
 from topmix.results.seeds import Names, Seeds
+from topmix.results.topics import FittedTopics
 
 IN_RANGE = f", from {LEAST_POSITIVE:g} to {MOST_POSITIVE:g}"
 DOCUMENT_TOTAL = 0.5  # alpha, summed over topics
@@ -42,13 +43,6 @@ def _numbers(given: object, default: float, parameter: str) -> tuple[np.ndarray,
         raise ValueError(f"{parameter} must be a number, an array, 'auto' or None, got {given!r}") from error
 
 
-def word_smoothing(given: object, eta: np.ndarray, has_collapsed_prior: bool) -> float | None:
-    """What replaces eta in topic_word_; None: eta itself. A large prior learns better, a small one predicts better."""
-    if given is not None:
-        return positive_number(given, "smoothing")
-    return min(WORD_PRIOR, float(eta[0, 0])) if has_collapsed_prior else None
-
-
 def word_prior(given: object, V: int, K: int) -> tuple[np.ndarray, bool]:
     """eta [V or 1, K or 1], and whether it is to be learned. Arrays come as [V] or [K, V]."""
     eta, learned = _numbers(given, WORD_PRIOR, "topic_word_prior")
@@ -65,13 +59,15 @@ def word_prior(given: object, V: int, K: int) -> tuple[np.ndarray, bool]:
     raise ValueError(f"topic_word_prior must have shape (), ({K},), ({V},) or ({K}, {V}), got {eta.shape}")
 
 
-def document_prior_as_given(alpha: np.ndarray, learned: bool) -> float | np.ndarray:
-    """The other way: a number where it is one for all topics and stays so, as scikit-learn has it; else [K]."""
-    return alpha if learned or np.any(alpha != alpha[0]) else float(alpha[0])
+def document_prior_of(f: FittedTopics) -> float | np.ndarray:
+    """alpha: a number where it is one for all topics and stays so, as scikit-learn has it; else [K]."""
+    prior = f.topics.prior
+    return prior.alpha if prior.learned or np.any(prior.alpha != prior.alpha[0]) else float(prior.alpha[0])
 
 
-def word_prior_as_given(eta: np.ndarray) -> float | np.ndarray:
-    """A number, [V], [K] or [K, V]."""
+def word_prior_of(f: FittedTopics) -> float | np.ndarray:
+    """eta: a number, [V], [K] or [K, V]."""
+    eta = f.topics.words.eta
     return float(eta[0, 0]) if eta.size == 1 else eta.T.squeeze(axis=tuple(np.flatnonzero(np.array(eta.T.shape) == 1)))
 
 

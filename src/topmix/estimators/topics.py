@@ -12,7 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 
 from topmix.base import dirichlet
-from topmix.base.checks import count_of_components, whole_number
+from topmix.base.checks import count_of_components
 from topmix.base.threads import use_threads
 from topmix.corpus.corpus import Corpus
 from topmix.engines.local import Threads
@@ -25,7 +25,7 @@ from topmix.io.rows import checked_names
 from topmix.results import covariates, edits, tables
 from topmix.results.seeds import STRENGTH, Seed, Word
 from topmix.results.topics import NO_TOPIC, FittedTopics, Solver, main_topics, stacked
-from topmix.results.view import DataFrame
+from topmix.results.view import Columns
 
 if TYPE_CHECKING:
     from topmix.results.predictor import Predictor
@@ -56,7 +56,6 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
     vectorizer_ = learned(lambda f: f.reading.vectorizer)
 
     def _solver(self) -> Solver:
-        """Who solves new documents."""
         return Solver(Threads(), self._threads())
 
     def _read_known(self, X: object, metadata: object = None) -> Corpus:
@@ -69,7 +68,6 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
         return self._found().reading if self._is_warm() else None
 
     def _check_warm(self, f: FittedTopics) -> None:
-        """Whether a fit can continue from these topics."""
         kept, asked = f.n_topics, count_of_components(self.n_components)
         if kept != asked:
             raise ValueError(f"warm_start keeps {kept} topics, but n_components is now {asked}")
@@ -143,30 +141,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
         self._found()
         return check_random_state(self.random_state)
 
-    def words_by(
-        self,
-        X: object = None,
-        column: str | Iterable[object] | None = None,
-        topic: int | None = None,
-        *beside: object,
-        n_words: int = 10,
-        **how: object,
-    ) -> DataFrame:
-        """The words of one topic that a group uses more than the other groups do, for each group, strongest first.
-
-        `count` are tokens of the word in the topic and group. `z` is the log odds of the word in the group against the
-        other groups, over its standard error, with the topic's own words as a prior (Monroe, Colaresi and Quinn, 2008):
-        above 2, the difference is hardly chance.
-
-        Without X, of a model with `OverTime` or `ByGroup`: the most probable words of a topic, or of all, in each
-        version, a table of `topic`, `name`, `version`, `word` and its `weight`, p(word | topic, version).
-        """
-        if X is None and column is None:
-            topics, n = self._topics_asked(topic), whole_number(n_words, "n_words")
-            return self._frame(covariates.words_of_versions(self._solved(), topics, n))
-        if column is None or topic is None:
-            raise ValueError("words_by(X, column, topic) needs all three; without X, versions are those of the model")
-        return super().words_by(X, column, topic, *beside, n_words=n_words, **how)
+    def _words_of_versions(self, topic: int | None, n: int) -> Columns:
+        return covariates.words_of_versions(self._solved(), self._topics_asked(topic), n)
 
     def _topics_asked(self, topic: int | None) -> list[int]:
         f = self._found()

@@ -19,19 +19,20 @@ from topmix.base.fields import CheckedReader, ModelFileError, Writer
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import Shards, in_order
 from topmix.engines.local import Threads
-from topmix.estimators.checkpoints import checkpoint_of
 from topmix.estimators.declared import CountOptions, FitOptions, Settings, TopicOptions, takes
 from topmix.estimators.estimator import Learning, check_targets, learned
+from topmix.estimators.files import checkpoint_of
 from topmix.estimators.odd_data import MOST_COPIES, can_be_drawn, check_sums, not_whole, warn_of_odd_data
-from topmix.estimators.priors import FirstTopics, word_prior_as_given
+from topmix.estimators.priors import FirstTopics, word_prior_of
 from topmix.estimators.topics import EditedTopics
 from topmix.io.documents import read, read_growing, refuse_iterator
 from topmix.io.formulas import Design
 from topmix.io.priors import ColumnPrior, Covariates, VersionPrior
 from topmix.io.reading import How, Reading
+from topmix.learn.checkpoint import TopicFiles
 from topmix.learn.fit import run
 from topmix.learn.history import Record
-from topmix.learn.learners import Learner, streamed
+from topmix.learn.learners import streamed
 from topmix.learn.problem import FitSettings, Given, Outcome, PassPlan, Problem
 from topmix.learn.sampling import FIRST_PASSES, LAST_PASSES, SamplingSchedule
 from topmix.learn.schedules import MOST_PASSES, ByVersion, TopicPasses, VersionedTopics, VersionPasses
@@ -57,8 +58,7 @@ class VariationalTopics(Learning, EditedTopics):
     n_active : int or None
         Topics kept for each word of a document, L; None keeps all K. The other topics get nothing.
     inference : {"collapsed", "variational", "cvb0", "scvb0"} or an object of topmix.inference
-        What is approximated, and how a document is solved. "collapsed" finds clearly better topics than "variational",
-        which is mean-field inference as in scikit-learn.
+        How a document is solved. "collapsed" finds better topics than "variational", which is scikit-learn's.
     learner : {"memoized", "batch", "stochastic", "asynchronous"} or an object of topmix.learners
         How the documents are visited. "asynchronous" needs inference="variational".
     max_iter : int or None
@@ -100,7 +100,7 @@ class VariationalTopics(Learning, EditedTopics):
     elbo_ = learned[float](lambda f: f.objective)
     bound_ = learned[float](lambda f: f.bound)
     n_tokens_seen_ = learned[float](lambda f: f.n_tokens_seen)
-    topic_word_prior_ = learned(lambda f: word_prior_as_given(f.topics.words.eta))
+    topic_word_prior_ = learned(word_prior_of)
     frozen_ = learned[list[int]](edits.frozen_topics)
 
     @property
@@ -154,7 +154,6 @@ class VariationalTopics(Learning, EditedTopics):
         return self._ended(reading, result, corpus)
 
     def _column_priors(self) -> list[ColumnPrior]:
-        """Priors that depend on columns beside the documents."""
         return []
 
     def _documents(self, X: object, options: FitOptions) -> tuple[Corpus, Reading]:
@@ -184,9 +183,14 @@ class VariationalTopics(Learning, EditedTopics):
         by = self if lda is None else lda
         check_sums(corpus)
         warn_of_odd_data(corpus, by._topics_asked_for())
-        problem, rng = by._problem(corpus, reading, by._learner(), by._inference()), by._rng()
-        if options.keep is not None:
-            problem = replace(problem, keep=checkpoint_of(self, problem, options.keep))
+        problem, rng = by._problem(corpus, reading), by._rng()
+        if options.checkpoint is not None:
+            inference = by._inference()
+            if not inference.has_checkpoints:
+                raise ValueError(f"a checkpoint does not hold the responsibilities of {type(inference).__name__}")
+            assert problem.empty is not None
+            files = TopicFiles.like(problem.empty)
+            problem = replace(problem, keep=checkpoint_of(self, problem, options, files))
 
         def fitted(model: TopicModel, history: Sequence[Record]) -> FittedTopics:
             return self._value(reading, copy.deepcopy(model.on_host()), history, labels)
@@ -196,7 +200,6 @@ class VariationalTopics(Learning, EditedTopics):
         return problem, settings, rng
 
     def _ended(self, reading: Reading, result: Outcome, corpus: Corpus, labels: Labels | None = None) -> FittedTopics:
-        """What was learned at the end of a fit."""
         with np.errstate(over="ignore"):  # next to no tokens, and all of the priors
             bound = float(np.exp(-result.objective / max(corpus.n_tokens, 1.0)))
         return replace(
@@ -239,13 +242,13 @@ class VariationalTopics(Learning, EditedTopics):
         return self._learn(lambda: self._declared()._step(X, How.of(how)))
 
     def _step(self, X: object, how: How) -> FittedTopics:
-        learner, inference, f = self._learner(), self._inference(), self._fitted
+        learner, f = self._learner(), self._fitted
         learner.check_stream()
         if priors := self._column_priors():
             raise ValueError(f"partial_fit learns nothing of columns: use fit, or another prior than {priors[0]!r}")
         about: Settings = {"owner": type(self).__name__, "engine": self._engine()}
         corpus, reading = read(X, how, **about) if f is None else read_growing(X, f.reading, **about)
-        problem = self._problem(corpus, reading, learner, inference, searches=False)
+        problem = self._problem(corpus, reading, searches=False)
         assert problem.empty is not None
         if f is None:
             f, model = FittedTopics(reading=reading, model=problem.empty), problem.first.model(self._rng())[0]
@@ -270,12 +273,11 @@ class VariationalTopics(Learning, EditedTopics):
             last_sizes=sizes,
         )
 
-    def _problem(
-        self, corpus: Corpus, reading: Reading, learner: Learner, inference: Inference, *, searches: bool = True
-    ) -> Problem:
+    def _problem(self, corpus: Corpus, reading: Reading, *, searches: bool = True) -> Problem:
         """What there is to solve. `searches=False`: one step of a stream."""
         K, warm = count_of_components(self.n_components), self._fitted if self._is_warm() else None
-        sweeps, max_iter = self._sweeps(corpus, learner, inference) if searches else (0, 1)
+        learner, inference = self._learner(), self._inference()
+        sweeps, max_iter = self._sweeps(corpus) if searches else (0, 1)
         draws = BURN_IN + KEPT_DRAWS if sweeps and isinstance(self.doc_topic_prior, Covariates) else 0
         if self.max_iter is None:
             max_iter += draws
@@ -316,28 +318,26 @@ class VariationalTopics(Learning, EditedTopics):
 
     def most_passes(self, corpus: Corpus) -> int:
         """The passes over these documents that `fit` makes at most, sampling sweeps among them."""
-        return self._sweeps(corpus, self._learner(), self._inference())[1]
+        return self._sweeps(corpus)[1]
 
-    def _sweeps(self, corpus: Corpus, learner: Learner, inference: Inference) -> tuple[int, int]:
+    def _sweeps(self, corpus: Corpus) -> tuple[int, int]:
         """Sampling sweeps, and passes in all: no sweeps where topics were given, passes or documents are few, or counts
         cannot be sampled."""
         max_iter = whole_number_or_none(self.max_iter, "max_iter", least=0)
-        sweeps, most = inference.sweeps, np.inf if max_iter is None else max_iter - FIRST_PASSES - LAST_PASSES
+        most = np.inf if max_iter is None else max_iter - FIRST_PASSES - LAST_PASSES
+        sweeps = max(int(min(self._inference().sweeps, most)), 0)
         if (
-            not (isinstance(self.init, str) and learner.samples)
+            not (isinstance(self.init, str) and self._learner().samples)
             or self._is_warm()
             or corpus.n_docs < FEWEST_DOCUMENTS * self.n_components
             or corpus.n_tokens > MOST_COPIES * corpus.nnz
             or not can_be_drawn(corpus)
-            or most < 1
             or len(not_whole(corpus))
         ):
             sweeps = 0
-        sweeps = max(int(min(sweeps, most)), 0)
         return sweeps, PASSES + sweeps if max_iter is None else max_iter
 
     def _topics_asked_for(self) -> int | None:
-        """How many topics the user wants; None where the fit decides."""
         return count_of_components(self.n_components)
 
     def _inference(self) -> Inference:
@@ -370,7 +370,7 @@ class VariationalTopics(Learning, EditedTopics):
         if np.ndim(self.doc_topic_prior):
             self.doc_topic_prior = model.prior.alpha
         if np.ndim(self.topic_word_prior):
-            self.topic_word_prior = word_prior_as_given(model.words.eta)
+            self.topic_word_prior = word_prior_of(replace(f, model=model))
         if not isinstance(self.init, str):
             self.init = np.maximum(model.words.total.counts().T, 0.0)
         self.n_components = model.n_components

@@ -46,7 +46,6 @@ TWO: Settings = {  # parameters of a fit of two clusters
 
 
 def without_words(n_docs: int, n_words: int) -> Corpus:
-    """Documents that have vectors alone."""
     none = np.zeros(0, np.int32), np.zeros(0, np.float32)
     return Corpus.trusted(np.zeros(n_docs + 1, np.int64), *none, n_words)
 

@@ -43,24 +43,22 @@ class VonMisesFisherMixture(VectorMixture, without=["weight_concentration_prior_
     weight_concentration_prior : float or None
         Dirichlet prior on the weight of each cluster, alpha / K, under "map". None is 1 / K.
     prior_rows : float
-        Pseudo-rows of each cluster under "map": around its own mean direction, and spread as in an average cluster of
-        the start. They keep the concentration of a cluster of one row, or of equal rows, finite.
+        Pseudo-rows of each cluster under "map", around its own mean direction. They keep the concentration of a cluster
+        of one row, or of equal rows, finite.
     max_concentration : float
         The largest concentration that a cluster may have.
     normalize : bool
         Whether rows are divided by their lengths. False refuses rows whose length is not one.
     init : {"auto", "k-means++", "random_from_data"} or array
-        Where clusters start: rows far from each other, or random rows, then a few rounds of spherical k-means on a
-        sample. "auto" tries both and takes the one that is closer to its rows. Or responsibilities
-        (n_samples, n_components), or labels (n_samples,).
+        Where clusters start: rows far from each other, or random rows, then spherical k-means on a sample. "auto" tries
+        both and takes the better. Or responsibilities (n_samples, n_components), or labels (n_samples,).
 
     Attributes
     ----------
     mean_directions_ : ndarray of shape (n_components, n_features)
         mu, of unit length.
     concentrations_ : ndarray of shape (n_components,)
-        kappa; 0 is uniform on the sphere. The cosine between a row of the cluster and its mean direction is
-        about (D - 1) / (2 kappa) short of one where that is small.
+        kappa; 0 is uniform on the sphere.
     means_ : ndarray of shape (n_components, n_features)
         The expected row of each cluster, A_D(kappa) mu, which is shorter than one.
 

@@ -23,7 +23,7 @@ from topmix.base.threads import use_threads
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.vectorize import Vectorizer
 from topmix.estimators import SUPERVISED
-from topmix.estimators.checkpoints import NOT_COMPARED, described_parameters
+from topmix.estimators.files import NOT_COMPARED, described_parameters
 from topmix.estimators.variational import VariationalTopics
 from topmix.io.documents import DEFAULTS, for_every_word, read
 from topmix.io.reading import How
