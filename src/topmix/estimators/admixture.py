@@ -142,6 +142,15 @@ class AdmixtureEstimator(VectorMixture):
     ) -> float:
         """The mean log likelihood of held-out rows, given the other rows of their groups. `held_out` is the part of the
         rows of each group, at least one of two or more. Groups of one row are left out."""
+        scores, n = self._completion(X, groups, held_out=held_out, random_state=random_state)
+        if not n.any():
+            raise ValueError("no group of X has two rows, so that none can be predicted from the others")
+        return float(scores.sum() / n.sum())
+
+    def _completion(
+        self, X: object, groups: object = None, *, held_out: float = 0.2, random_state: int = 0
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Group by group: the log likelihood of the held-out rows of each, and how many there are."""
         part = fraction(held_out, "held_out")
         f, data = self._found(), self._rows(X, groups)
         assert isinstance(data, GroupedRows)
@@ -150,13 +159,11 @@ class AdmixtureEstimator(VectorMixture):
         for a, b in pairwise(data.starts.tolist()):
             if b - a > 1:
                 held[a + rng.permutation(b - a)[: min(max(1, round(part * (b - a))), b - a - 1)]] = True
-        if not held.any():
-            raise ValueError("no group of X has two rows, so that none can be predicted from the others")
         weight = np.empty(len(held))
         weight[slice(None) if data.order is None else data.order] = ~held
         visits = f.assign_groups(data, self._solver(), want_likelihood=True, weight=weight)  # group by group
         scores = np.concatenate([a.likelihood for a in visits])
-        return float(sums_between(np.where(held, scores, 0.0), data.starts).sum() / held.sum())
+        return sums_between(np.where(held, scores, 0.0), data.starts), sums_between(held, data.starts)
 
     def bic(self, X: object) -> float:
         """Refused: groups have proportions, and there is no count of parameters that rows determine."""
