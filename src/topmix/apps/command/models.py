@@ -108,8 +108,7 @@ def configure(estimator: BaseEstimator, settings: Settings, threads: int | None 
             estimator.set_params(**{setting: chosen[setting]})
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint=option_of(setting)) from error
-    if "n_jobs" in estimator.get_params(deep=False):
-        estimator.set_params(n_jobs=threads)
+    estimator.set_params(n_jobs=threads)
 
 
 def _what_there_is(estimator: BaseEstimator, name: str) -> str:
@@ -128,10 +127,7 @@ def _what_there_is(estimator: BaseEstimator, name: str) -> str:
 def load_model(path: Path, threads: int | None = None) -> BaseEstimator:
     """The model in a file, set to use this many threads."""
     check_model_file(path)
-    model = load(path)
-    if "n_jobs" in model.get_params(deep=False):
-        model.set_params(n_jobs=threads)
-    return model
+    return load(path).set_params(n_jobs=threads)
 
 
 def check_model_file(path: Path) -> None:

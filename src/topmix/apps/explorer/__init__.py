@@ -32,7 +32,7 @@ class Explorer:
 
     def __init__(self, session: Session, *, port: int = 0, token: str | None = ""):
         self.session = session
-        self.server = Server(make_app(session), port=port, token=token, on_stop=session.events.close)
+        self.server = Server(make_app(session), port=port, token=token)
 
     @property
     def url(self) -> str:

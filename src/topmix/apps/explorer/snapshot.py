@@ -263,10 +263,9 @@ class Snapshot:
         if self.mixes is None:
             return {"pending": True}
         n, shares, _ = self.mixes.of_groups(column)
-        share = [s if m else None for m, s in zip(n, shares[k].tolist())]
-        rows = [(group[:200], m, s) for group, m, s in zip(column.groups, n.tolist(), share)]
-        if not column.is_time:  # the largest groups, where there are too many to show
-            rows = sorted(rows, key=lambda row: -row[1])[:CHART_GROUPS]
+        shown = column.largest(n, CHART_GROUPS)
+        rows = [(column.groups[g][:200], int(n[g]), float(shares[k, g]) if n[g] else None) for g in shown]
+        if not column.is_time:
             rows = sorted(rows, key=lambda row: -(row[2] or 0.0))[:TOPIC_GROUPS]
         return {"column": name, "is_time": column.is_time, "groups": rows}
 

@@ -192,6 +192,6 @@ function listen() {
       live.status.version = -1; // the server may count from the beginning again
       say("");
       refresh();
-    }
+    } else if (data.x === null) refresh(); // the map may have come since the page asked for the topics
   };
 }

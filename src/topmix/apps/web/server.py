@@ -12,7 +12,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import Self
 
 import h11
@@ -37,7 +37,7 @@ class Server:
 
     The default host is seen by this machine alone, and port 0 is one that is free. The token is the secret in the
     address: "" makes a new one, and None lets everybody in. `hosts`, `open_paths` and `max_body` are those of `Guard`.
-    `on_stop` is called when the server is asked to stop, so that streams can end.
+    It waits for open answers before it stops, so an application that sends streams ends them first.
 
     Examples
     --------
@@ -58,7 +58,6 @@ class Server:
         hosts: Iterable[str] = (),
         open_paths: Collection[str] = (),
         max_body: int = MAX_BODY,
-        on_stop: Callable[[], None] | None = None,
     ):
         self.token = secrets.token_urlsafe(24) if token == "" else token
         self.host, self._socket = host, _listening(host, port)
@@ -70,7 +69,7 @@ class Server:
             guard, http=TimedHttp, ws="none", lifespan="off", backlog=BACKLOG, server_header=False,
             log_config=None, log_level="error", access_log=False, timeout_graceful_shutdown=STOP_SECONDS,
         )  # fmt: skip
-        self._server = _StoppableServer(config, on_stop)
+        self._server = uvicorn.Server(config)
         self._thread: threading.Thread | None = None
 
     @property
@@ -120,19 +119,6 @@ class Server:
 
     def __exit__(self, *error: object) -> None:
         self.stop()
-
-
-class _StoppableServer(uvicorn.Server):
-    """Says when it is about to stop: it waits for open streams, and only their owners can end them."""
-
-    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None] | None):
-        super().__init__(config)
-        self._on_stop = on_stop
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        if self._on_stop is not None:
-            self._on_stop()
-        await super().shutdown(sockets)
 
 
 class TimedHttp(H11Protocol):
