@@ -83,7 +83,6 @@ class Tier(NamedTuple):
         return 4 * self.teams * (self.lists * self.most + self.room)
 
 
-NOTHING = Extra()
 SHORT = Tier("solve_short", 128, 4, 64, 1664, 6)
 MIDDLE = Tier("solve_middle", 128, 1, 256, 12288, 4)
 LONG = Tier("solve_long", 512, 1, 512, 1 << 20, 1)  # all that there is
@@ -92,24 +91,23 @@ MOST_IN_SHARED = 2048  # topics of a document whose lists are kept in shared mem
 
 @dataclass(frozen=True)
 class Plan:
-    device: Device
-    n_docs: int
+    """Of a shard."""
+
     tiers: list[tuple[Tier, DeviceArray, int]]  # with documents of its own, longest first, and how many
     slot_size: int  # floats of global memory for each long document; 0: none
     giant: tuple[int, int] | None  # topics and floats of the largest document, where not all fit into tiers
-    rows: DeviceArray  # [documents]
     extra: Extra
 
-    def run(self, given: Given, L: int) -> None:
+    def run(self, shard: DeviceShard, given: Given, L: int) -> None:
         """Each tier has documents of its own, and those that did not fit into the one before."""
-        device, n_tiers = self.device, len(self.tiers)
+        device, n_docs, n_tiers = shard.device, shard.n_rows, len(self.tiers)
         counters = device.zeros((n_tiers + 1, 2), np.int32)  # documents taken, documents that did not fit
-        overflow = device.empty((n_tiers, self.n_docs), np.int32)
+        overflow = device.empty((n_tiers, n_docs), np.int32)
         more: Given = {}
         for i, (tier, rows, n_rows) in enumerate(self.tiers):
             given |= {"rows": rows, "n_rows": n_rows, "overflow": overflow[i], "n_overflow": counters[i, 1:]}
             given |= {"next": counters[i], "most": tier.most, "room": tier.room, **more}
-            at_most = n_rows if i == 0 else self.n_docs
+            at_most = n_rows if i == 0 else n_docs
             blocks = min(tier.per_processor * device.n_processors, -(-at_most // tier.teams))
             if tier.kernel == LONG.kernel and self.slot_size:
                 blocks = min(blocks, max(1, SLOTS // self.slot_size))
@@ -121,28 +119,26 @@ class Plan:
             return
         most, room = self.giant
         size = self.extra.lists * most + room
-        slots = min(device.n_processors, self.n_docs, max(1, SLOTS // size))
-        given |= {"rows": self.rows, "n_rows": 0 if n_tiers else self.n_docs, "overflow": None}
+        slots = min(device.n_processors, n_docs, max(1, SLOTS // size))
+        given |= {"rows": shard.rows, "n_rows": 0 if n_tiers else n_docs, "overflow": None}
         given |= {"n_overflow": None, "next": counters[n_tiers], "most": most, "room": room}
         given |= {"slots": device.empty(slots * size, np.float32), "slot_size": size, **more}
         device.launch(self.extra.kernel("solve_giant"), slots, 512, given, L=L)
 
 
-def plan_of(
-    device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int, extra: Extra = NOTHING
-) -> Plan:
+def plan_of(shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int, extra: Extra) -> Plan:
     """Made once for each shard and setting: it looks at every document. `given` is how many topics a document may come
     with, where it has them from elsewhere."""
     key = K, eps, is_cold, 1 << (given - 1).bit_length() if given else 0, extra
     if key not in shard.plans:
         while len(shard.plans) >= MOST_PLANS:  # the number of topics is being searched for
             shard.plans.pop(next(iter(shard.plans)))
-        shard.plans[key] = _plan(device, shard, *key)
+        shard.plans[key] = _plan(shard, *key)
     return shard.plans[key]
 
 
-def _plan(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int, extra: Extra) -> Plan:
-    n_words, most = shard.n_words, np.maximum(shard.most_topics(K, eps), min(given, K))
+def _plan(shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int, extra: Extra) -> Plan:
+    device, n_words, most = shard.device, shard.n_words, np.maximum(shard.most_topics(K, eps), min(given, K))
     largest_most = int(most.max(initial=1))
     largest = extra.pages * int((most * (n_words | 1)).max(initial=0))
     long = LONG._replace(most=_by_four(min(max(LONG.most, largest_most), MOST_IN_SHARED)))
@@ -151,10 +147,8 @@ def _plan(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool,
 
     # topics that a document probably begins with: many if it starts from its words
     probable = np.minimum(most, 8 + shard.lengths / 10 if is_cold else 16)
-    short = np.where(
-        n_words * (12 * extra.pages + 1) <= SHORT.room, 0, 1
-    )  # by its words alone: most documents are short
-    tier_of = np.where(short == 0, 0, np.where((n_words + 1) * (extra.pages * probable + 1) <= MIDDLE.room, 1, 2))
+    is_short = n_words * (12 * extra.pages + 1) <= SHORT.room  # by its words alone: most documents are short
+    tier_of = np.where(is_short, 0, np.where((n_words + 1) * (extra.pages * probable + 1) <= MIDDLE.room, 1, 2))
     if np.count_nonzero(tier_of == 1) <= 2 * device.n_processors:  # too few to fill the device: more lanes for each
         tier_of[tier_of == 1] = 2
     tier_of = np.maximum(tier_of - (3 - len(tiers)), 0)[shard.order]
@@ -166,15 +160,8 @@ def _plan(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool,
         slot_size = min(_by_four(largest), SLOTS)
         fits = fits and slot_size >= largest
     giant = None if fits else (_by_four(largest_most), _by_four(max(K, largest + int(n_words.max(initial=0)))))
-    return Plan(
-        device,
-        shard.n_rows,
-        [(tier, device.array(rows, np.int32), len(rows)) for tier, rows in zip(tiers, own)],
-        slot_size,
-        giant,
-        shard.rows,
-        extra,
-    )
+    with_rows = [(tier, device.array(rows, np.int32), len(rows)) for tier, rows in zip(tiers, own)]
+    return Plan(with_rows, slot_size, giant, extra)
 
 
 def _by_four(n: int) -> int:
@@ -251,7 +238,7 @@ def solve(
         given |= dict(zip(MEMO, memo))
     if shard.n_rows:
         given_topics = 0 if before is None else before.most
-        plan_of(device, shard, K, options.eps, start is None, given_topics, extra).run(given, L)
+        plan_of(shard, K, options.eps, start is None, given_topics, extra).run(shard, given, L)
     found = device.get(sums)
     iterations, entropy, *_, bound, lost, tried, accepted = found[:SUMS].tolist()
     if lost:
