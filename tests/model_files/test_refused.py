@@ -159,6 +159,7 @@ HOSTILE = {
     "an unknown type": (_set("table", "prior.alpha", "dtype", to="O"), "is not valid"),
     "another shape": (_set("table", "words.total.held", "shape", to=[3, 7]), "expected F64"),
     "a huge shape": (_set("table", "words.total.held", "shape", to=[2**40, 2**40]), "is not valid"),
+    "a shape with a word": (_set("table", "words.total.held", "shape", to=["x", 2**20, 2**30]), "is not valid"),
     "an empty huge shape": (_set("table", "words.total.held", "shape", to=[0, 10**30]), "is not valid"),
     "overlapping arrays": (_set("table", "words.total.totals", "data_offsets", to=[0, 24]), "starts at|describes"),
     "negative places": (_set("table", "words.total.totals", "data_offsets", to=[-24, 0]), "is not valid"),

@@ -171,8 +171,8 @@ def _entry(path: Path, name: str, e: Json) -> Entry:
     try:
         dtype, shape, (begin, end) = e["dtype"], e["shape"], e["data_offsets"]
         whole = all(type(n) is int and n >= 0 for n in (*shape, begin, end))
-        fits = len(shape) <= MAX_DIMENSIONS and end - begin == math.prod(shape) * DTYPES[dtype].itemsize
-        if len(e) == 3 and whole and fits:
+        is_sound = len(e) == 3 and whole and len(shape) <= MAX_DIMENSIONS  # a word times a number would be a long word
+        if is_sound and end - begin == math.prod(shape) * DTYPES[dtype].itemsize:
             return Entry(dtype, tuple(shape), begin, end)
     except (KeyError, TypeError, ValueError):
         pass
