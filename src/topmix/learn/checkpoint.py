@@ -1,7 +1,6 @@
 """A fit between two passes, in one file: whoever reads it continues with the same bits.
 
-A checkpoint is trusted as little as a model file: every id that a kernel will use as an index is checked. It holds a
-`Moment` of a fit, whatever is learned:
+A checkpoint is trusted as little as a model file. It holds a `Moment` of a fit, whatever is learned:
 
     model.*, next.*   priors of the model, and of the one that the next pass starts from where that is another
     total.*           statistics of all data, the counts of topics or the sums of clusters among them
@@ -128,13 +127,12 @@ class Checkpoint:
             raise ModelFileError(f"has {file.n_features} {what[0]} and {K} {what[1]}, expected {expected}")
         model, following, state = self.files.read(file, K)
         state.t = file.integer("t", 0, LARGEST_COUNT)
-        n_kept, remembers = file.count("n_kept"), self.files.remembers
+        n_kept, remembers, history = file.count("n_kept"), self.files.remembers, read_history(file)
         if n_kept and remembers is None:
             raise ModelFileError("has memory of shards, and this fit has none")
-        memory = {b: remembers.read(file.at(f"kept.{b}"), K=K) for b in range(n_kept) if remembers is not None}
-        history = read_history(file)
         if not history:
             raise ModelFileError("has no history")
+        memory = {b: remembers.read(file.at(f"kept.{b}"), K=K) for b in range(n_kept) if remembers is not None}
         return Moment(model, following, state, memory, history, file.table("random") or {}, search)
 
     @contextmanager
@@ -305,7 +303,7 @@ class ClusterFiles(Files):
             _same(kept.size, sizes[b], "groups" if groups else "rows", b)
         for b, stats in moment.state.memo.items():
             S = _rows_of(stats).S
-            if (isinstance(S, WordStats) and on_device) or (isinstance(S, RowShares) and not on_device):
+            if isinstance(S, RowShares if not on_device else WordStats):
                 raise ModelFileError("the checkpoint is of another engine, and cannot continue on this one")
             if isinstance(S, RowShares):
                 _same(len(S.r), sizes[b], "rows", b)

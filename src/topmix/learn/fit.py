@@ -2,10 +2,8 @@
 
 An estimator makes a `Problem`, a value that says what there is to learn, and `run` learns it. A `Fit` is all that there
 is between two passes: the model, what the learner carries, what workers remember, the history, and where the schedule
-is. So it is one thing to step, to keep in a checkpoint, to continue and to show. The learner says how a pass is made;
-the schedule says what comes after it: the same again, other priors, sampling, or a trial of other topics.
-
-Ctrl-C, callbacks, `max_time`, progress and checkpoints are here, and so they are the same for all fits.
+is. The learner says how a pass is made; the schedule says what comes after it: the same again, other priors, sampling,
+or a trial of other topics. Ctrl-C, callbacks, `max_time`, progress and checkpoints are the same for all fits.
 """
 
 from __future__ import annotations
@@ -113,11 +111,7 @@ class Fit:
     workers: Workers | None = None
 
     def __init__(
-        self,
-        problem: Problem,
-        settings: FitSettings,
-        callbacks: Sequence[Callback] = (),
-        before: Sequence[Record] = (),
+        self, problem: Problem, settings: FitSettings, callbacks: Sequence[Callback] = (), before: Sequence[Record] = ()
     ) -> None:
         self.problem, self.settings, self.callbacks, self.before = problem, settings, callbacks, list(before)
         self.history: list[Record] = []
@@ -159,15 +153,12 @@ class Fit:
         self.stopping = replace(self.stopping, direction=direction)
         if self.workers is not None:
             workers, learner, state = self.workers, p.learner, self.state
-            placed = self.workers.place(self.model) if moment is None else self._resumed(moment)
-            self.passes = self.schedule.passes(
-                placed, lambda model: learner.passes(workers.place(model), workers, state)
-            )
+            placed = workers.place(self.model) if moment is None else self._resumed(moment)
+            self.passes = self.schedule.passes(placed, lambda m: learner.passes(workers.place(m), workers, state))
         self.converged = self.schedule.has_converged()
 
     def _resumed(self, moment: Moment) -> SomeModel:
         keep = self.problem.keep
-        assert self.workers is not None
         assert keep is not None
         with keep.names_the_file():
             keep.files.check(moment, self)
@@ -244,12 +235,10 @@ class Fit:
         return {} if self.workers is None else self.workers.recall()
 
     def restore(self, memory: Mapping[int, Memory]) -> None:
-        """Workers remember this from now on."""
         assert self.workers is not None
         self.workers.restore(memory)
 
     def forget(self) -> None:
-        """The next visit to each shard is like the first."""
         assert self.workers is not None
         self.workers.forget()
 
@@ -258,9 +247,8 @@ class Fit:
         self.state.memo.clear()
         self.state.total, self.state.pseudo_counts = None, pseudo_counts
 
-    def moment(self, known: Mapping[str, object] | None = None) -> Moment:
-        """All that there is now, with what the schedule knows."""
-        return Moment(self.model, self.following, self.state, self.memory(), self.history, self.random, known)
+    def moment(self) -> Moment:
+        return Moment(self.model, self.following, self.state, self.memory(), self.history, self.random)
 
     def is_due(self, is_last: bool, passes_each: int = 1) -> bool:
         """Whether there is a checkpoint after this pass."""

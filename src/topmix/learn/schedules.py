@@ -36,15 +36,11 @@ class TopicPasses(Schedule):
 
     def __init__(self, fit: Fit, rng: np.random.Generator, restarts: bool = False) -> None:
         super().__init__(fit, rng)
+        assert isinstance(fit.problem.data, Corpus)
         assert fit.problem.empty is not None
+        self.corpus = fit.problem.data
         again = restarts and fit.problem.learner.fades
         self.empty, self.second_start = fit.problem.empty, int(rng.integers(2**63)) if again else None
-
-    @property
-    def corpus(self) -> Corpus:
-        corpus = self.fit.problem.data
-        assert isinstance(corpus, Corpus)
-        return corpus
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -93,15 +89,12 @@ class ResponsePasses(TopicPasses):
         following = super().after(result, is_last) or result.model
         if is_last:
             return following
-        assert isinstance(following.prior, ResponsePrior)
-        return replace(following, prior=following.prior.responding_to(self._documents()))
-
-    def _documents(self) -> Responded:
         design, memory, batches = self.corpus.design, self.fit.memory(), self.fit.batches
         assert design is not None
         docs = [memory[b].docs for b in range(len(batches))]
         y = np.concatenate([design.x[design.row[rows], 0] for rows in batches])
-        return Responded.of(joined([found for found in docs if found is not None]), y)
+        assert isinstance(following.prior, ResponsePrior)
+        return replace(following, prior=following.prior.responding_to(Responded.of(joined(docs), y)))
 
 
 def joined(parts: list[DocTopics]) -> DocTopics:
@@ -111,12 +104,10 @@ def joined(parts: list[DocTopics]) -> DocTopics:
     return DocTopics(np.concatenate([[0], np.cumsum(length)]), topic, count)
 
 
-# The last passes of a fit of topics with versions: the topics come apart into their versions.
-#
-# A fit first learns topics that all versions share, by whatever learner and engine. Then documents are visited
-# version by version, under the words that topics have there (models/word_versions.py), until that changes little.
-# Each version has two shards, each with every other document: after the first visit one half chooses how strongly
-# versions hold together, by how well it predicts the other.
+# The last passes of a fit of topics with versions: documents are visited version by version, under the words that
+# topics have there (models/word_versions.py), until that changes little. Each version has two shards, each with every
+# other document: after the first visit one half chooses how strongly versions hold together, by how well it predicts
+# the other.
 
 MOST_PASSES = 10
 ETA = 0.01  # prior count of a word in a parent
@@ -124,9 +115,7 @@ ETA = 0.01  # prior count of a word in a parent
 
 @dataclass(frozen=True)
 class VersionedTopics(TopicModel):
-    """Topics with the counts of all versions, and their versions, once there are any."""
-
-    versions: WordVersions | None = None
+    versions: WordVersions | None = None  # the words have the counts of all versions
 
     @classmethod
     def of(cls, model: TopicModel) -> VersionedTopics:

@@ -41,13 +41,17 @@ def solve(
     is that visit where the topics' counts contain it and own tokens are discounted. `prior` is that of the documents,
     where the caller has it.
     """
-    prior = prior or tables.prior_of(shard)
+    prior, begin = prior or tables.prior_of(shard), None
+    if isinstance(start, DocTopics):
+        begin = _core.Start((start.indptr, start.topic, start.count))
+    elif start is not None:
+        begin = _core.Start(np.ascontiguousarray(start, np.float32))
     words, docs, entropy, effort = _core.topics_step(
         shard.native,
         tables.words.table,
         prior.alpha.astype(np.float32),
         tables.document_options.native(tables.posterior, tables.words.table.shape[1]),
-        None if start is None else _start(start),
+        begin,
         None if last is None else _core.LastVisit((last.indptr, last.topic, last.count), tables.words),
         want_words,
         threads(),
@@ -56,12 +60,6 @@ def solve(
         prior.responses(),
     )
     return SolvedDocuments(WordStats(shard.cols, *words), DocTopics(*docs), entropy, effort)
-
-
-def _start(counts: DocTopics | np.ndarray) -> _core.Start:
-    if isinstance(counts, DocTopics):
-        return _core.Start((counts.indptr, counts.topic, counts.count))
-    return _core.Start(np.ascontiguousarray(counts, np.float32))
 
 
 # The local step of topic models: documents solved by a fixed point.  docs/math.md Eqs. (3.5)-(3.9).
@@ -106,21 +104,15 @@ class TopicStep:
         before = last if discounts else None
         words, docs, H, effort = solve(shard, tables, scratch, start=start, last=before, prior=prior)
         info: Info = dict(zip(("iterations", "restarts", "accepted"), map(float, effort)))
-        if tables.partner is not None:
-            info["merge_entropy"] = _merge_entropy(tables, tables.partner, scratch)
+        if tables.partner is not None:  # [K] what merging the pairs takes from the entropy, at the lower topic of each
+            info["merge_entropy"] = lost = np.empty(len(tables.partner))
+            _core.merged_entropy(scratch, options.L(len(lost)), tables.partner, threads(), lost)
         is_needed = discounts or not self.is_cold(times + 1)
         stats = prior.summarise(words, docs, shard.lengths, H)
         return StepResult(stats, Visit(times + 1, docs if is_needed else None), info)
 
     def is_cold(self, times: int) -> bool:
         return self.cold_visits is None or times < self.cold_visits
-
-
-def _merge_entropy(tables: TopicTables, partner: np.ndarray, scratch: _core.TopicScratch) -> np.ndarray:
-    """[K] what merging the pairs would take from the entropy of this shard, at the lower topic of each pair."""
-    lost = np.empty(len(partner))
-    _core.merged_entropy(scratch, tables.document_options.L(len(partner)), partner, threads(), lost)
-    return lost
 
 
 # The local step of topic models by sampling: every token of a shard is drawn again.  docs/math.md, section 3.7.
@@ -150,17 +142,9 @@ def sample(
         docs = docs or DocTopics(np.zeros(shard.n_rows + 1, np.int64), np.zeros(0, np.uint16), np.zeros(0, np.float32))
         given = (docs.indptr, docs.topic, docs.count)
     drawn = np.zeros(int(shard.lengths.sum()), np.uint16) if z is None else z.copy()
+    seeds = sampling.seed, sampling.sweep, shard.number << 32
     words, found, moved = _core.sample_step(
-        shard.word_order,
-        tables.words,
-        alpha.astype(np.float32),
-        given,
-        sampling.seed,
-        sampling.sweep,
-        shard.number << 32,
-        threads(),
-        drawn,
-        prior.own(scale),
+        shard.word_order, tables.words, alpha.astype(np.float32), given, *seeds, threads(), drawn, prior.own(scale)
     )
     return SampledDocuments(WordStats(shard.cols, *words), DocTopics(*found), drawn, moved)
 

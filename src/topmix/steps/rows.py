@@ -281,7 +281,6 @@ class GroupStep:
 
 
 def mean_length(lengths: np.ndarray) -> float:
-    """Rows of a group, on average."""
     return float(lengths.sum()) / max(len(lengths), 1)
 
 
