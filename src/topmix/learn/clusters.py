@@ -27,7 +27,7 @@ from topmix.engines.local import Threads
 from topmix.learn.fit import Schedule
 from topmix.learn.learners import Learner, Memoized, Passes, PassResult, State
 from topmix.models.document_prior import Prior
-from topmix.models.frame import GaussianStats, SingularCovariance
+from topmix.models.frame import SingularCovariance
 from topmix.models.gaussian import Gaussian, GaussianPrior
 from topmix.models.gaussian_start import (
     DENSE_SAMPLE,
@@ -231,31 +231,21 @@ def grown(
     for k in sizes(K)[1:]:
         n = min(len(x), max(LEAST_ROWS, each * k))
         sample, of_rows = Rows(x[:n], check=False), None if w is None else w[:n]
-        S = _divided(model, VectorShard(sample.data, slice(0, n), of_rows), k)
+        tables = model.tables(np.zeros(0, np.int64))
+        a = Gaussian.assign(VectorShard(x, slice(0, n), of_rows), tables.likelihood, tables.log_weights, 1)
+        assert isinstance(model.likelihood, Gaussian)
+        S = divided(model.likelihood, a.x, of_rows, a.cluster[:, 0], k)
         model = Mixture(weights.of(k).update(S.N), prepared.update(S, S.N), D, k)
         shards = Shards(sample, at_random(sample, BATCHES, rng), of_rows)
         model = learned(model, shards, min(n_active, k), Memoized(), LAST_PASSES if k == K else PASSES)
         total = model.likelihood.total
-        S = _without_empty(total.copy(), S)
-        if (S.N != total.N).any():
+        before, S = S, total.copy()
+        lost = S.N < LEAST_SHARE * before.N  # again as they were divided: an empty cluster might never get any rows
+        if lost.any():
+            S.N[lost], S.first[lost], S.second[lost] = before.N[lost], before.first[lost], before.second[lost]
             model = Mixture(weights.of(k).update(S.N), prepared.update(S, S.N), D, k)
     S.scale((float(len(table)) if weight is None else float(weight.sum())) / S.N.sum())
     return prepared.update(S, S.N)
-
-
-def _without_empty(S: GaussianStats, before: GaussianStats) -> GaussianStats:
-    """A cluster that lost its rows in the passes is again as it was divided: an empty one might never get any."""
-    lost = S.N < LEAST_SHARE * before.N
-    for now, then in ((S.N, before.N), (S.first, before.first), (S.second, before.second)):
-        now[lost] = then[lost]
-    return S
-
-
-def _divided(model: Mixture, shard: VectorShard, K: int) -> GaussianStats:
-    tables = model.tables(shard.cols)
-    a = Gaussian.assign(shard, tables.likelihood, tables.log_weights, 1)
-    assert isinstance(model.likelihood, Gaussian)
-    return divided(model.likelihood, a.x, shard.weight, a.cluster[:, 0], K)
 
 
 class Settled(NamedTuple):

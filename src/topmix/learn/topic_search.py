@@ -71,11 +71,10 @@ class TopicSearch(Component):
 
 SEARCHES = {"auto": TopicSearch}
 
-# With how many topics to start: the bounds of short fits, all of the same age, say so.
-#
-# The bound of fits that are equally old has one peak over the number of topics, and the peak stays at the same number
-# until the fits are over. Sizes are powers of the root of two: every other one is tried from the middle outwards, until
-# the best lies between two that are worse; then those beside the best.
+# With how many topics to start: the bounds of short fits say so. The bound of fits that are equally old has one peak
+# over the number of topics, and the peak stays at the same number until the fits are over. Sizes are powers of the root
+# of two: every other one is tried from the middle outwards, until the best lies between two that are worse; then those
+# beside the best.
 
 FIRST = 12  # of the sizes, 64 topics
 MOST_SIZES = 64
@@ -86,8 +85,7 @@ def size(i: int) -> int:
 
 
 def largest_size(most: int) -> int:
-    """The largest of the sizes up to `most`. Later moves do not ask for more than this either: where the bound wants
-    more topics than allowed, they would approach `most` pass by pass."""
+    """Up to `most`. Later moves do not ask for more either: they would approach `most` pass by pass."""
     return max(size(i) for i in range(2 * most.bit_length() + 1) if size(i) <= most)
 
 
@@ -251,8 +249,7 @@ class SearchedTopics(Search[Documents]):
         super().__init__(fit, rng, polish, warm_up, FRESH if chooses_size else 1)
 
     def warmed_up(self, model: TopicModel) -> TopicModel:
-        """Documents start from their words: variational ones have fewer topics."""
-        self.fit.forget()
+        self.fit.forget()  # variational documents have fewer topics: they start from their words
         return self.posteriors.under(model, "variational", is_searching=True)
 
     def snapshot(self, result: PassResult) -> Documents:
@@ -341,21 +338,17 @@ class SearchedTopics(Search[Documents]):
         sizes = here.total.S.totals
         if kind == "refresh":
             return refreshment(here)
-        if kind == "birth":
-            return self._births(here, min(K, room))
+        if kind == "birth":  # more topics, each of one document
+            n, shares = min(K, room), here.prior.sticks.shares()[:-1]
+            start = restarted(self.corpus, np.append(np.full(n, -1.0), sizes), self.rng)
+            new = np.zeros((self.corpus.n_words, n)) if start is None else start.counts()[:, :n]
+            shares = np.append(shares, np.full(n, shares.sum() / K)) * K / (K + n)
+            return started(here, f"birth {n}", np.hstack([here.total.S.counts(), new]), shares)
         if kind == "split":
             largest = np.sort(np.argsort(-sizes, kind="stable")[:room])
             return split(here, largest, lambda docs: self.X[self.order[docs]], self.rng)
-        n = self.tried.deletion(K)
-        return None if n is None else deletion(here, np.argsort(sizes, kind="stable")[:n])
-
-    def _births(self, here: Documents, n: int) -> Move:
-        """n more topics, each of one document."""
-        K, shares, sizes = here.model.n_components, here.prior.sticks.shares()[:-1], here.total.S.totals
-        start = restarted(self.corpus, np.append(np.full(n, -1.0), sizes), self.rng)
-        new = np.zeros((self.corpus.n_words, n)) if start is None else start.counts()[:, :n]
-        shares = np.append(shares, np.full(n, shares.sum() / K)) * K / (K + n)
-        return started(here, f"birth {n}", np.hstack([here.total.S.counts(), new]), shares)
+        gone = self.tried.deletion(K)
+        return None if gone is None else deletion(here, np.argsort(sizes, kind="stable")[:gone])
 
     def judged(self, trial: Trial, gain: float, is_kept: bool) -> None:
         move, tried = trial.move, self.tried
