@@ -8,8 +8,7 @@ from topmix.data import Corpus, sample_lda
 from topmix.inference import Collapsed
 from topmix.learn import sampling
 from topmix.learn.chains import Chain
-from topmix.learn.history import LEARNING, POLISHING, SAMPLING, Record
-from topmix.learn.problem import Stopping
+from topmix.learn.history import LEARNING, POLISHING, SAMPLING, Record, Stopping
 from topmix.learn.sampling import FIRST_PASSES, LAST_PASSES, SamplingPlan
 from topmix.learn.tokens import exchanged
 from topmix.learners import Memoized, Stochastic

@@ -16,8 +16,7 @@ from topmix import VonMisesFisherMixture
 from topmix.base.bessel import ratio
 from topmix.corpus.rows import Directions, UnitRows
 from topmix.data import Rows
-from topmix.learn.history import Record
-from topmix.learn.problem import Stopping
+from topmix.learn.history import Record, Stopping
 from topmix.models.von_mises_fisher import VonMisesFisher, cosines, empty, log_peak, sample, spread_rows, start
 from topmix.steps.rows import BY_CANDIDATES, MixtureStep
 

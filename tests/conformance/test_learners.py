@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from topmix.engines.engine import Rounds
 from topmix.engines.local import Serial, Threads
-from topmix.learn.fit import Fit
-from topmix.learn.problem import FitSettings, Stopping
+from topmix.learn.fit import Fit, FitSettings
+from topmix.learn.history import Stopping
 from topmix.learners import LEARNERS, Batch, Memoized, State, Stochastic
 from topmix.models.statistics import PseudoCounts, tree_sum
 

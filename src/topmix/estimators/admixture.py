@@ -30,8 +30,9 @@ from topmix.io.reading import How, Reading
 from topmix.io.rows import in_groups, split_groups
 from topmix.learn.cluster_exchanges import exchanged
 from topmix.learn.cluster_search import SearchedClusters
+from topmix.learn.fit import FitSettings, Problem
+from topmix.learn.history import Outcome
 from topmix.learn.learners import Learner
-from topmix.learn.problem import FitSettings, Outcome, Problem
 from topmix.models.document_prior import DocumentPrior
 from topmix.models.mixture import WEIGHTS, Admixture, FiniteDirichlet, WeightPrior
 from topmix.models.stick_prior import StickPrior, Sticks

@@ -24,7 +24,7 @@ from topmix.estimators.estimator import Started, learned
 from topmix.estimators.gibbs import TokenEstimator, checked_topics, read_token_topics
 from topmix.io.reading import Reading
 from topmix.learn.chains import ALGORITHMS, HardTopics
-from topmix.learn.problem import Problem
+from topmix.learn.fit import Problem
 from topmix.learn.tokens import Reassignments, TokenSchedule, no_step
 from topmix.models.sparse_counts import Counts, SparseCounts
 from topmix.results.measures import Fits

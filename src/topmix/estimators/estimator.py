@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any, ClassVar, Generic, Self, TypeVar, dataclass_transform
@@ -22,11 +23,15 @@ from topmix.engines.engine import Engine
 from topmix.estimators.declared import FAMILIES, Settings, component_of, declare, declared_parameters
 from topmix.estimators.files import save
 from topmix.io.reading import FRAMES
+from topmix.learn.fit import FitSettings, Interrupted
 from topmix.learn.history import Callback, Clock, Record
 from topmix.learn.learners import Learner
-from topmix.learn.problem import FitSettings, Interrupted, warn_of_interrupt
 from topmix.results.topics import AboutFit, Fitted
 from topmix.results.view import Columns, DataFrame, frame
+
+INTERRUPTED = (
+    "the fit was interrupted, and has the model of pass {}: fit again with warm_start=True to go on from there"
+)
 
 F = TypeVar("F", bound=Fitted)
 T = TypeVar("T")
@@ -228,7 +233,8 @@ class Estimator(BaseEstimator, Generic[F]):
         except Interrupted as stop:
             if stop.fitted is not None:
                 self._fitted = stop.fitted
-                warn_of_interrupt(stop.n_pass)
+                if stop.n_pass:
+                    warnings.warn(INTERRUPTED.format(stop.n_pass), UserWarning, stacklevel=4)
             raise KeyboardInterrupt from None
         return self
 

@@ -31,8 +31,8 @@ from topmix.estimators.declared import FAMILIES, FitOptions, component_of, decla
 from topmix.io.priors import ByGroup, Covariates, OverTime
 from topmix.io.reading import Reading
 from topmix.learn.checkpoint import Checkpoint, ClusterFiles, Files
+from topmix.learn.fit import Problem
 from topmix.learn.history import read_history
-from topmix.learn.problem import Problem
 from topmix.results.names import checked_topic_names
 from topmix.results.topics import AboutFit, FittedTopics
 from topmix.results.view import Reproducibility

@@ -16,7 +16,7 @@ from topmix.estimators.vectors import VectorMixture
 from topmix.io.reading import Reading
 from topmix.io.rows import read_rows
 from topmix.learn.clusters import GaussianStart
-from topmix.learn.problem import Given
+from topmix.learn.fit import Given
 from topmix.models.frame import SHAPES
 from topmix.models.gaussian import Gaussian
 from topmix.models.gaussian_start import STARTS

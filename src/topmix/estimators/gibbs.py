@@ -23,9 +23,8 @@ from topmix.estimators.topics import TopicEstimator
 from topmix.io.documents import read
 from topmix.io.reading import Reading
 from topmix.learn.chains import Chain, HardTopics
-from topmix.learn.fit import run
+from topmix.learn.fit import Problem, run
 from topmix.learn.history import Record
-from topmix.learn.problem import Problem
 from topmix.learn.tokens import Parallel, Sampler, Sweeps, TokenSchedule, no_step
 from topmix.models.document_prior import DocTopics, DocumentPrior, Prior
 from topmix.models.statistics import PseudoCounts

@@ -27,7 +27,7 @@ from topmix.io.documents import refuse_iterator
 from topmix.io.formulas import Design
 from topmix.io.priors import ColumnPrior, Covariates, VersionPrior
 from topmix.io.reading import Reading
-from topmix.learn.problem import Problem
+from topmix.learn.fit import Problem
 from topmix.learn.topic_moves import Posteriors
 from topmix.learn.topic_search import SearchedTopics, TopicSearch, largest_size
 from topmix.models.covariate_prior import CovariatePrior, LabelPrior

@@ -30,10 +30,9 @@ from topmix.io.documents import AS_IT_IS
 from topmix.io.reading import How, Reading
 from topmix.learn.checkpoint import ClusterFiles
 from topmix.learn.clusters import ClusterPasses, ClusterStart, FirstClusters
-from topmix.learn.fit import run
-from topmix.learn.history import Record
+from topmix.learn.fit import FitSettings, Given, Problem, run
+from topmix.learn.history import Outcome, Record
 from topmix.learn.learners import streamed
-from topmix.learn.problem import FitSettings, Given, Outcome, Problem
 from topmix.models.document_prior import Prior
 from topmix.models.mixture import WEIGHTS, Admixture, FiniteDirichlet, Mixture, StickBreaking, WeightPrior
 from topmix.models.model import Likelihood, SomeTotal
@@ -239,6 +238,7 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
             least_gain=any_number(self.tol, "tol") * n_rows,
             plan=ClusterPasses,
             weight=weight,
+            n_rows=n_rows,
             batches=max(1, min(10, len(rows) // max(self._least_batch, self._least_of_each * K))),
             deals_first=True,
             is_warm=before is not None,

@@ -25,9 +25,8 @@ from topmix.estimators.lda import LDA, TargetTopics
 from topmix.estimators.priors import document_prior_of
 from topmix.io.columns import check_one_each
 from topmix.io.reading import Reading
-from topmix.learn.fit import run
+from topmix.learn.fit import FitSettings, Given, Problem, run
 from topmix.learn.learners import Batch, Memoized
-from topmix.learn.problem import FitSettings, Given, Problem
 from topmix.learn.schedules import ResponsePasses, joined
 from topmix.models.covariate_prior import LabelPrior
 from topmix.models.document_prior import DocTopics, DocumentPrior

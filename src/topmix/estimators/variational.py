@@ -30,10 +30,9 @@ from topmix.io.formulas import Design
 from topmix.io.priors import ColumnPrior, Covariates, VersionPrior
 from topmix.io.reading import How, Reading
 from topmix.learn.checkpoint import TopicFiles
-from topmix.learn.fit import run
-from topmix.learn.history import Record
+from topmix.learn.fit import FitSettings, Given, PassPlan, Problem, run
+from topmix.learn.history import Outcome, Record
 from topmix.learn.learners import streamed
-from topmix.learn.problem import FitSettings, Given, Outcome, PassPlan, Problem
 from topmix.learn.sampling import FIRST_PASSES, LAST_PASSES, SamplingSchedule
 from topmix.learn.schedules import MOST_PASSES, ByVersion, TopicPasses, VersionedTopics, VersionPasses
 from topmix.models.covariate_prior import BURN_IN, KEPT_DRAWS

@@ -25,10 +25,9 @@ from topmix.base.component import Json
 from topmix.base.fields import CHECKPOINT, CheckedReader, ModelFileError, Writer, open_file, write_file
 from topmix.base.paths import open_whole
 from topmix.corpus.corpus import Corpus
-from topmix.learn.fit import Fit, Moment
+from topmix.learn.fit import Fit, Moment, Problem
 from topmix.learn.history import read_history
 from topmix.learn.learners import Memoized, PassMaker, State
-from topmix.learn.problem import Problem
 from topmix.models.document_prior import DocumentPrior
 from topmix.models.gaussian import Gaussian
 from topmix.models.mixture import Admixture, Mixture

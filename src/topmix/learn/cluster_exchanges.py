@@ -1,8 +1,7 @@
 """Clusters exchanged: where a fit has two clusters in one and one in two, the former are parted, the latter joined.
 
-Passes alone do neither: a cluster would have to cross others. A trial divides one cluster and merges two others, so
-that their number stays; it is kept where the objective is higher after a few passes. Ueda and others (2000, SMEM) do
-the same with other scores for what to try first.
+Passes alone do neither: a cluster would have to cross others. A trial divides one cluster and merges two others; it is
+kept where the objective is higher after a few passes, as Ueda and others (2000, SMEM) do.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from topmix import _core
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.shard import Shards, VectorShard
 from topmix.learn.clusters import learned
-from topmix.learn.fit import run
+from topmix.learn.fit import FitSettings, Given, Interrupted, Problem, run
+from topmix.learn.history import Outcome
 from topmix.learn.learners import Batch
-from topmix.learn.problem import FitSettings, Given, Interrupted, Outcome, Problem
 from topmix.learn.topic_moves import Pair, names_of
 from topmix.models.frame import SingularCovariance
 from topmix.models.gaussian import Gaussian
@@ -40,8 +39,6 @@ LEAST_ROWS = 10  # of a cluster that is divided
 
 
 class Halved(NamedTuple):
-    """A cluster in two."""
-
     cluster: int
     gain: float  # nats, of all of its rows
     stats: MixtureStats  # of the two, from some of its rows
@@ -92,26 +89,15 @@ def _exchanges(model: Admixture, problem: Problem, rng: np.random.Generator) -> 
 
 
 def _continued(
-    problem: Problem,
-    model: Admixture,
-    settings: FitSettings,
-    before: Outcome,
-    seed: np.random.Generator,
-    passes: int,
+    problem: Problem, model: Admixture, settings: FitSettings, before: Outcome, seed: np.random.Generator, passes: int,
     least_gain: float = -1.0,
-) -> Outcome | None:
+) -> Outcome | None:  # fmt: skip
     """After some passes more from a model; None where a cluster has too few rows for its covariance."""
     assert isinstance(problem.step, GroupStep)
     further = replace(
-        problem,
-        first=Given(model, model.as_stats()),
-        step=replace(problem.step, warm_up=0),
-        max_iter=passes,
-        least_gain=least_gain,
-        is_warm=True,
-        warm_up=0,
-        keep=None,
-    )
+        problem, first=Given(model, model.as_stats()), step=replace(problem.step, warm_up=0), max_iter=passes,
+        least_gain=least_gain, is_warm=True, warm_up=0, keep=None,
+    )  # fmt: skip
     quiet = replace(settings, n_init=1, max_time=None, callbacks=(), verbose=0, keeps_last=False)
     try:
         return run(further, quiet, copy.deepcopy(seed), before)

@@ -10,27 +10,109 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from topmix.base.fields import ModelFileError
 from topmix.corpus.corpus import Corpus
+from topmix.corpus.rows import Rows
 from topmix.corpus.shard import Batches, row_sums
-from topmix.engines.engine import Watched, Workers
-from topmix.learn.history import LEARNING, SWEEPS, Callback, PassView, Record, TimeLimit, shown
-from topmix.learn.learners import Passes, PassResult, State, Task
-from topmix.learn.problem import FitSettings, Interrupted, Outcome, Problem, Stopping
+from topmix.engines.engine import Engine, Watched, Workers
+from topmix.learn.history import (
+    LEARNING,
+    SWEEPS,
+    Callback,
+    Clock,
+    Outcome,
+    PassView,
+    Record,
+    Stopping,
+    TimeLimit,
+    shown,
+)
+from topmix.learn.learners import Passes, PassMaker, PassResult, State, Task
 from topmix.models.model import SomeModel, SomeTotal
-from topmix.steps import Memory
+from topmix.models.topics import TopicModel
+from topmix.steps import LocalStep, Memory
+
+if TYPE_CHECKING:
+    from topmix.learn.checkpoint import Checkpoint
 
 MOST_KEPT = 1 << 24  # features x components of a model that is copied after a pass: 128 MB
 FREE, SHARE = 0.01, 0.02  # seconds of a copy that are nothing, and the share of the time that longer ones may take
+INTERRUPTED = (
+    "the fit was interrupted, and has the model of pass {}: fit again with warm_start=True to go on from there"
+)
 
-# What comes after a pass
+
+class First(Protocol):
+    def model(self, rng: np.random.Generator) -> tuple[SomeModel, SomeTotal]:
+        """A first model, and statistics that fade in the first pass, or None."""
+
+
+class Given(NamedTuple):
+    start: SomeModel
+    pseudo_counts: SomeTotal = None
+
+    def model(self, rng: np.random.Generator) -> tuple[SomeModel, SomeTotal]:
+        return self.start, self.pseudo_counts
+
+
+PassPlan: TypeAlias = "Callable[[Fit, np.random.Generator], Schedule]"  # a schedule, perhaps with settings of its own
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a fit has to do, as the parameters of an estimator say."""
+
+    data: Corpus | Rows
+    first: First
+    step: LocalStep
+    learner: PassMaker
+    engine: Engine
+    threads: int
+    n_active: int  # L
+    max_iter: int
+    least_gain: float  # a pass that changes the objective by less has converged
+    plan: PassPlan
+    empty: TopicModel | None = None  # of topics: priors and options, without counts
+    weight: np.ndarray | None = None  # of each row
+    n_rows: float = 0.0  # rows of a mixture, or their weight
+    batches: int = 10  # of a pass, where the learner has no size for them
+    deals_first: bool = False  # rows are dealt to shards before the first model, and once for all starts
+    is_warm: bool = False  # it starts from what an earlier fit learned
+    before: float | None = None  # the objective where the fit begins, if an earlier fit ended there
+    warm_up: int = 0  # first passes that may lower the objective
+    weighs_tokens: bool = False  # stochastic: a batch is weighed by its share of the tokens
+    keep: Checkpoint | None = None
+
+
+@dataclass
+class FitSettings:
+    """How long a fit may go on, whom it calls after a pass, and what it is for them and after Ctrl-C."""
+
+    title: str
+    size: float  # tokens or rows of the data
+    n_features: int
+    fitted: Callable[[SomeModel, Sequence[Record]], Any]  # FittedTopics or FittedMixture, for a model after some passes
+    estimator: Callable[[Any], object]  # the one that has learned this
+    n_init: int = 1
+    max_time: float | None = None
+    callbacks: Sequence[Callback] = ()
+    verbose: int | None = 0
+    keeps_last: bool = True  # whether Ctrl-C leaves the last pass; an earlier fit is not replaced by half of another
+    clock: Clock = field(default_factory=Clock)
+
+
+class Interrupted(Exception):
+    """Ctrl-C. `fitted` is what there is of the fit, or None."""
+
+    def __init__(self, fitted: Any, n_pass: int | None = None):
+        self.fitted, self.n_pass = fitted, n_pass
 
 
 class Schedule:
@@ -76,9 +158,6 @@ class Schedule:
     def ended(self, model: SomeModel) -> SomeModel:
         """What was learned, given the model of the last pass."""
         return model.on_host()
-
-
-# One start
 
 
 class Moment(NamedTuple):
@@ -178,7 +257,6 @@ class Fit:
         return self.is_stopped or self.converged or len(self.history) >= self.stopping.max_iter
 
     def step(self) -> None:
-        """One pass, its record, and what comes next."""
         result = self.passes.send(self.following)
         self.model = result.model
         self.is_told |= self._record(result)
@@ -220,8 +298,6 @@ class Fit:
             took = perf_counter() - began
             self._next_copy = began + took / SHARE if took > FREE else 0.0
 
-    # Checkpoints
-
     @cached_property
     def lengths(self) -> list[np.ndarray]:
         """Of each shard's documents, in tokens."""
@@ -231,7 +307,6 @@ class Fit:
         return [lengths[rows] for rows in self.batches]
 
     def memory(self) -> dict[int, Memory]:
-        """What workers remember of each shard."""
         return {} if self.workers is None else self.workers.recall()
 
     def restore(self, memory: Mapping[int, Memory]) -> None:
@@ -251,15 +326,12 @@ class Fit:
         return Moment(self.model, self.following, self.state, self.memory(), self.history, self.random)
 
     def is_due(self, is_last: bool, passes_each: int = 1) -> bool:
-        """Whether there is a checkpoint after this pass."""
         keep = self.problem.keep
         return keep is not None and (is_last or len(self.history) % (keep.every * passes_each) == 0)
 
     def keep(self, moment: Moment) -> None:
         if self.problem.keep is not None:
             self.problem.keep.write(moment)
-
-    # The end
 
     def learn(self) -> Outcome:
         try:
@@ -274,8 +346,7 @@ class Fit:
         return Outcome(self.schedule.ended(self.model), self.history, self.converged, n_updates)
 
     def close(self) -> None:
-        """Ends the workers. Nothing is held that may be on a device, and the data is free at once: a schedule knows its
-        fit, so the fit lets go of the schedule."""
+        """Nothing is held that may be on a device. A schedule knows its fit: without it the data is free at once."""
         self.passes.close()
         self.passes, self.state = no_passes(), State()
         del self.schedule
@@ -289,7 +360,6 @@ def no_passes() -> Passes:
 
 
 def restore_generator(rng: np.random.Generator, state: Mapping[str, object]) -> None:
-    """The generator goes on from this state, which a file holds."""
     try:
         rng.bit_generator.state = state
     except (TypeError, ValueError, KeyError, OverflowError) as error:

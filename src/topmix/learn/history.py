@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from types import FrameType, TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from rich.console import Console, Group
@@ -21,10 +21,9 @@ from topmix.base.component import Json
 from topmix.base.fields import CheckedReader, ModelFileError
 from topmix.learn.chains import TokenTopics
 from topmix.models.mixture import Admixture, Mixture
+from topmix.models.model import SomeModel
 from topmix.models.topics import TopicModel
 from topmix.models.words import WordTotal
-
-# What a callback sees of a fit after a pass.
 
 Learned: TypeAlias = TopicModel | Mixture | Admixture | TokenTopics  # what a pass leaves
 
@@ -59,22 +58,19 @@ class PassView:
         """[V, K] tokens of each word in each topic, not to be written to; None where rows are not words."""
         model = self._model
         if isinstance(model, TokenTopics):
-            return _read_only(model.word)
-        total = model.words.total.on_host() if isinstance(model, TopicModel) else model.on_host().likelihood.total
-        if not isinstance(total, WordTotal):
-            return None
-        return _read_only(total.raw) if total.factor == 1.0 else total.counts()
+            counts = model.word
+        else:
+            total = model.words.total.on_host() if isinstance(model, TopicModel) else model.on_host().likelihood.total
+            if not isinstance(total, WordTotal):
+                return None
+            counts = total.raw if total.factor == 1.0 else total.counts()
+        view = counts.view()  # the fit goes on with this array
+        view.flags.writeable = False
+        return view
 
     def fitted(self) -> Any:
         """A fitted copy of the estimator as it is now: yours to keep, to score and to save."""
         return self._fitted(self._model)
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    """The fit goes on with this array: a callback that writes to it is an error, not a spoilt fit."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 # What a pass does: learn by the fixed point, sample topics of tokens, sample effects of covariates too, learn again
@@ -157,14 +153,50 @@ def read_history(file: CheckedReader) -> list[Record]:
         raise ModelFileError(f"the history makes no sense: {error}") from error
 
 
-# Ctrl-C that ends a fit after the pass it is in, so that what was learned can still be shown or saved.
+@dataclass(frozen=True)
+class Stopping:
+    """When a fit is over."""
+
+    max_iter: int
+    least_gain: float
+    # "falls" where it is minimised; "either" where priors move under it; "unsteady": as well, and a pass may come to
+    # the same height on the other side of the top, so two in a row must change little
+    direction: str = "rises"
+    warm_up: int = 0  # first passes whose objective is another one
+    before: float | None = None  # the objective at which the fit begins, where an earlier fit ended there
+
+    def has_converged(self, history: Sequence[Record]) -> bool:
+        if self.before is not None and len(history) == 1:  # either way: the data may be another
+            return abs(history[0].objective - self.before) < self.least_gain
+        if len(history) < self.warm_up + 2:
+            return False
+        gain = history[-1].objective - history[-2].objective
+        if self.direction == "unsteady":
+            before = history[-2].objective - history[-3].objective if len(history) > self.warm_up + 2 else np.inf
+            return max(abs(gain), abs(before)) < self.least_gain
+        return {"rises": gain, "falls": -gain, "either": abs(gain)}[self.direction] < self.least_gain
+
+    def better(self, a: Sequence[Record], b: Sequence[Record]) -> bool:
+        """Whether a fit with history a ended better than one with b."""
+        sign = -1.0 if self.direction == "falls" else 1.0
+        first, second = (sign * history[-1].objective if history else -np.inf for history in (a, b))
+        return bool(first > second)
+
+
+class Outcome(NamedTuple):
+    model: SomeModel
+    history: list[Record]
+    converged: bool
+    n_updates: int = 0
+
+    @property
+    def objective(self) -> float:
+        return self.history[-1].objective if self.history else -np.inf
 
 
 class StopOnInterrupt:
-    """A callback. The first Ctrl-C inside the block is remembered and ends the fit; the second raises as always.
-
-    For the main thread of a program, where signals arrive.
-    """
+    """A callback. The first Ctrl-C inside the block ends the fit after the pass it is in; the second raises as always.
+    For the main thread of a program, where signals arrive."""
 
     def __init__(self) -> None:
         self.stopped = False

@@ -30,9 +30,8 @@ import numpy as np
 from topmix.base.fields import ModelFileError
 from topmix.learn.chains import Chain
 from topmix.learn.fit import Fit, Moment
-from topmix.learn.history import DRAWING, LEARNING, POLISHING, SAMPLING, SWEEPS, Record
+from topmix.learn.history import DRAWING, LEARNING, POLISHING, SAMPLING, SWEEPS, Record, Stopping
 from topmix.learn.learners import Passes, PassResult
-from topmix.learn.problem import Stopping
 from topmix.learn.schedules import TopicPasses
 from topmix.learn.tokens import exchanged
 from topmix.models.covariate_prior import CovariatePrior
