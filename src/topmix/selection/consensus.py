@@ -103,15 +103,13 @@ def consensus(
     4
     """
     refuse_iterator(data)
-    if estimator is None:
-        estimator = LDA(TOPICS, inference=Collapsed(sweeps=SWEEPS))
+    estimator = LDA(TOPICS, inference=Collapsed(sweeps=SWEEPS)) if estimator is None else estimator
     chosen = clone(checked_estimator(estimator, TopicEstimator | MixtureEstimator))
     if k is not None:
         chosen.set_params(n_components=count_of_components(k))
     seed = whole_number(random_state, "random_state", least=0)
-    everything = FitData.read(
-        chosen, data, How(text, vectorizer, feature_names, layer), groups=groups, metadata=metadata
-    )
+    how = How(text, vectorizer, feature_names, layer)
+    everything = FitData.read(chosen, data, how, groups=groups, metadata=metadata)
     source = (_Clusters if isinstance(chosen, MixtureEstimator) else _Topics)(chosen, everything)
     if isinstance(fits, int | np.integer):
         n_fits = whole_number(fits, "fits", least=2)
@@ -161,9 +159,7 @@ class _Topics:
             raise ValueError(f"fits of a {type(self.estimator).__name__} are topic models, got {type(fit).__name__}")
         view, V = fit._found().view, self.corpus.n_words
         if len(view.words) != V:
-            raise ValueError(
-                f"a model of fits has {len(view.words)} words, the data has {V}: they need the same vocabulary"
-            )
+            raise ValueError(f"a model has {len(view.words)} words, the data {V}: both need the same vocabulary")
         shares = fit.transform(self.corpus, sparse_output=True)
         counts = np.bincount(self.corpus.index, self.corpus.value, minlength=V)
         topics = np.where(view.is_empty()[:, None], 0.0, view.topic_word).astype(np.float32)
