@@ -44,7 +44,7 @@ def a_fit(sample, cut, K=12, n_shards=3, n_passes=3, hdp=None):
     hdp = hdp or HDP(K, inference="variational", n_jobs=1, random_state=0)
     shards = cut(sample.corpus, n_shards)
     reading = Reading(sample.corpus.n_words)
-    problem = hdp._problem(sample.corpus, reading, hdp._learner(), hdp._inference())
+    problem = hdp._problem(sample.corpus, reading)
     assert problem.step == TopicStep(cold_visits=1)
     model, pseudo_counts = problem.first.model(np.random.default_rng(0))
     fit = Fit(problem, None)
@@ -249,7 +249,7 @@ def test_topics_are_looked_for_under_one_prior_and_end_under_a_firm_one(sample, 
 def test_few_documents_are_not_cut_in_many_batches(sample):
     def n_batches(n, learner=Memoized()):  # noqa: B008  (immutable)
         corpus = sample.corpus[:n]
-        problem = HDP(2, learner=learner)._problem(corpus, Reading(corpus.n_words), learner, Collapsed())
+        problem = HDP(2, learner=learner)._problem(corpus, Reading(corpus.n_words))
         return len(learner.batches(corpus, problem.n_active, np.random.default_rng(0), problem.batches))
 
     for n, batches in ((10, 1), (59, 1), (60, 2), (400, 10)):
