@@ -18,7 +18,7 @@ from benchmarks.harness.methods.method import ETA
 from benchmarks.harness.stopwatch import PassTimes, best_of
 from topmix import _core, presets
 from topmix.base.threads import use_threads
-from topmix.corpus.vectors import VectorShard
+from topmix.corpus.shard import VectorShard
 from topmix.learners import Memoized
 from topmix.models.frame import Shape, moments
 from topmix.models.gaussian import Gaussian

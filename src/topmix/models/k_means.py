@@ -31,7 +31,8 @@ def divergences(z: np.ndarray, seeds: np.ndarray, zero_mean: bool, norm: np.ndar
     for the prior: a single row has no covariance.
     """
     norm = np.einsum("nd,nd->n", z, z) if norm is None else norm
-    with one_thread():
+    # A product of blocks may raise the flag of invalid numbers for what lies beyond the end of a matrix.
+    with one_thread(), np.errstate(invalid="ignore"):
         dot = seeds @ z.T
     of_seed = np.einsum("kd,kd->k", seeds, seeds)[:, None]
     if not zero_mean:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from topmix.apps.page.documents import Column, Floats, Ids, columns_of
 from topmix.apps.web import NotFound
 from topmix.corpus.corpus import Corpus
+from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.shard import row_sums
 from topmix.selection.edits import EditScorer
 
@@ -72,6 +73,26 @@ class Library:
     def by_word(self) -> sp.csc_array:
         """Documents of each word."""
         return self.corpus.to_scipy().tocsc()
+
+    @cached_property
+    def _vectors(self) -> Rows | None:
+        """One for each document; of groups their means."""
+        vectors = self.corpus.vectors
+        return vectors.means() if isinstance(vectors, GroupedRows) else vectors
+
+    def nearest(self, d: int, n: int) -> list[tuple[int, float]]:
+        """The documents whose vectors are nearest to that of d, and their cosines; none where there are no vectors."""
+        if self._vectors is None:
+            return []
+        own = np.asarray(self._vectors.data[d : d + 1], np.float64)[0]
+        blocks = (
+            block @ own.astype(block.dtype) / np.maximum(np.linalg.norm(block, axis=1), 1e-30)
+            for block in self._vectors.blocks()
+        )
+        cosines = np.concatenate([np.zeros(0), *blocks]) / max(float(np.linalg.norm(own)), 1e-30)
+        cosines[d] = -np.inf
+        best = np.argsort(-cosines, kind="stable")[: min(n, len(cosines) - 1)]
+        return [(int(e), float(cosines[e])) for e in best]
 
     def name(self, d: int) -> str:
         return str(d) if self.corpus.names is None else self.corpus.names[d]

@@ -218,7 +218,7 @@ class Snapshot:
         """A whole document, what is written beside it, and the documents most similar to it."""
         library = self._documents(d)
         exact = proportions(self.model, library.corpus[d : d + 1])[0]
-        similar = [] if self.mixes is None else self.mixes.similar(d, 8)
+        similar = [] if self.mixes is None else library.nearest(d, 8) or self.mixes.similar(d, 8)
         return {
             **self._card(library, d, exact, LONGEST_TEXT, LONGEST_COUNTS),
             "tokens": float(library.lengths[d]),
