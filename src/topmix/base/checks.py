@@ -24,7 +24,7 @@ LARGEST_COUNT = 2**31 - 1  # of what kernels count with 32 bits
 def whole_number(value: object, parameter: str, *, least: int = 1, most: int = LARGEST_WHOLE) -> int:
     """An integer from `least` to `most`; 2.0 is one."""
     number = as_declared(value, int)
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+    if type(number) is not int or number < least:
         wanted = {0: "0 or a positive integer", 1: "a positive integer"}.get(least, f"an integer, {least} or more")
         raise ValueError(f"{parameter} must be {wanted}, got {value!r}")
     if number > most:
@@ -77,7 +77,7 @@ def one_of(value: object, choices: Iterable[str], parameter: str) -> str:
 
 def count_of_components(n_components: object) -> int:
     number = as_declared(n_components, int)
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _core.MAX_TOPICS:
+    if type(number) is not int or not 1 <= number <= _core.MAX_TOPICS:
         raise ValueError(f"n_components must be an integer from 1 to {_core.MAX_TOPICS}, got {n_components!r}")
     return number
 

@@ -119,6 +119,11 @@ def plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def is_whole(value: object) -> typing.TypeGuard[int]:
+    """Whether it is an integer, of Python or of NumPy; true and false are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def as_declared(value: object, hint: object) -> object:
     """The value in the declared type, if it can be had without a change of what it says; else as it is."""
     value, kinds = plain(value), _kinds(hint)

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from topmix.base.layout import DTYPES, encode_header, map_array, metadata_crc, p
 
 MAX_FEATURES = 2**31 - 1
 DEEPEST = 8  # dots in the name of an array
+
+T = TypeVar("T")
 
 
 class ModelFileError(ValueError):
@@ -56,7 +58,7 @@ class CheckedReader:
     def inside(self, name: str) -> CheckedReader:
         """A table among the values, read as if it were at the top of the file."""
         value, inner = self._extra(name), copy.copy(self)
-        inner.about = _expect(value, isinstance(value, dict), self.prefix + name, "a table")
+        inner.about = _typed(value, dict, self.prefix + name, "a table")
         inner.n_features = _integer(inner.about.get("n_features"), f"{self.prefix}{name}.n_features", 1, MAX_FEATURES)
         return inner
 
@@ -102,24 +104,25 @@ class CheckedReader:
 
     def number(self, name: str, low: float = -LARGEST, high: float = LARGEST) -> float:
         value = self._extra(name)
-        fits = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
-        return float(_expect(value, fits, self.prefix + name, f"a number from {low:g} to {high:g}"))
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            _refuse(value, self.prefix + name, f"a number from {low:g} to {high:g}")
+        return float(value)
 
     def integer(self, name: str, low: int, high: int) -> int:
         return _integer(self._extra(name), self.prefix + name, low, high)
 
     def flag(self, name: str) -> bool:
-        value = self._extra(name)
-        return bool(_expect(value, isinstance(value, bool), self.prefix + name, "true or false"))
+        return _typed(self._extra(name), bool, self.prefix + name, "true or false")
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         value = self._extra(name)
-        return str(_expect(value, value in choices, self.prefix + name, f"one of {', '.join(choices)}"))
+        if value not in choices:
+            _refuse(value, self.prefix + name, f"one of {', '.join(choices)}")
+        return str(value)
 
     def listed(self, name: str) -> list[Any]:
         """A list of whatever JSON has, for the caller to look at."""
-        value = self._extra(name)
-        return list(_expect(value, isinstance(value, list), self.prefix + name, "a list"))
+        return _typed(self._extra(name), list, self.prefix + name, "a list")
 
     # Values at the top of the file.
 
@@ -127,26 +130,26 @@ class CheckedReader:
         return _integer(self.about.get(name), name, 0, MAX_FEATURES)
 
     def text(self, name: str) -> str:
-        value = self.about.get(name)
-        return str(_expect(value, isinstance(value, str), name, "a string"))
+        return _typed(self.about.get(name), str, name, "a string")
 
     def items(self, name: str) -> list[Json]:
-        value = self.about.get(name)
-        fits = isinstance(value, list) and all(isinstance(item, dict) for item in value)
-        return list(_expect(value, fits, name, "a list of tables"))
+        wanted = "a list of tables"
+        return [_typed(item, dict, name, wanted) for item in _typed(self.about.get(name), list, name, wanted)]
 
     def table(self, name: str, missing: str | None = "refused") -> Json | None:
         value = self.about.get(name)
         if value is None and missing is None:
             return None
-        return dict(_expect(value, isinstance(value, dict), name, "a table"))
+        return _typed(value, dict, name, "a table")
 
     def strings(self, name: str, length: int) -> list[str] | None:
         value = self.about.get(name)
         if value is None:
             return None
-        fits = isinstance(value, list) and len(value) == length and all(isinstance(s, str) for s in value)
-        return list(_expect(value, fits, name, f"a list of {length} strings"))
+        wanted = f"a list of {length} strings"
+        if len(found := _typed(value, list, name, wanted)) != length:
+            _refuse(value, name, wanted)
+        return [_typed(string, str, name, wanted) for string in found]
 
     def _take(self, name: str, low: float, high: float) -> np.ndarray:
         self.left.discard(name)
@@ -156,15 +159,22 @@ class CheckedReader:
         return array
 
 
-def _expect(value: object, fits: bool, name: str, wanted: str) -> Any:
-    if not fits:
-        raise ModelFileError(f"{name!r} is {str(value)[:60]!r}, expected {wanted}")
+def _typed(value: object, kind: type[T], name: str, wanted: str) -> T:
+    """The value, which has exactly this type, as JSON has it."""
+    if type(value) is not kind:
+        _refuse(value, name, wanted)
     return value
 
 
 def _integer(value: object, name: str, low: int, high: int) -> int:
-    fits = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-    return int(_expect(value, fits, name, f"an integer from {low} to {high}"))
+    wanted = f"an integer from {low} to {high}"
+    if not low <= (number := _typed(value, int, name, wanted)) <= high:
+        _refuse(value, name, wanted)
+    return number
+
+
+def _refuse(value: object, name: str, wanted: str) -> NoReturn:
+    raise ModelFileError(f"{name!r} is {str(value)[:60]!r}, expected {wanted}")
 
 
 # One file for arrays and the JSON that describes them: safetensors, with this metadata.

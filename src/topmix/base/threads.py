@@ -14,11 +14,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import joblib
-import numpy as np
 import threadpoolctl
 from scipy.linalg import cython_blas, cython_lapack
 
 from topmix import _core
+from topmix.base.component import is_whole
 
 if TYPE_CHECKING:
     from typing_extensions import CapsuleType
@@ -53,7 +53,7 @@ def count_of_threads(n_jobs: object) -> int:
     """n_jobs as a number: None and -1 are all cores that this process may use, -2 all but one."""
     if n_jobs is None:
         n_jobs = -1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+    if not is_whole(n_jobs) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
     return min(max(1, int(n_jobs) if n_jobs > 0 else cores() + 1 + int(n_jobs)), MOST_THREADS)
 

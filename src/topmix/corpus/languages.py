@@ -10,17 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from importlib.resources import files
 
+from topmix.corpus.vocabulary import check_strings
+
 ENGLISH_SHARE = 0.2  # of the tokens of an English text, about 0.4 are stop words; of other texts, under 0.1
 PRESENT = 1 / 3  # of the function words of a language, where some texts are in it
 
-
-def _function_words() -> dict[str, list[str]]:
-    text = (files("topmix.corpus") / "function_words.txt").read_text(encoding="utf-8")
-    paragraphs = (paragraph.partition(":") for paragraph in text.split("\n\n")[1:])
-    return {language: words.split() for language, _, words in paragraphs}
-
-
-FUNCTION_WORDS = _function_words()
+_TEXT = (files("topmix.corpus") / "function_words.txt").read_text(encoding="utf-8")
+_LISTS = (paragraph.partition(":") for paragraph in _TEXT.split("\n\n")[1:])
+FUNCTION_WORDS = {language: words.split() for language, _, words in _LISTS}
 _ALSO_ENGLISH = frozenset(FUNCTION_WORDS.pop("also English"))
 
 
@@ -30,11 +27,9 @@ def resolve_stop_words(stop_words: str | Iterable[str] | None) -> list[str]:
         return []
     if isinstance(stop_words, str):
         return _stop_words_of(stop_words)
-    words = list(stop_words)
-    for word in words:
-        if not isinstance(word, str):
-            raise TypeError(f"stop_words holds {word!r}, which is not a string")
-    return sorted(set(words))
+    words = set(stop_words)
+    check_strings(words, "stop_words")
+    return sorted(words)
 
 
 def looks_english(terms: Iterable[tuple[str, int]]) -> bool:

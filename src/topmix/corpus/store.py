@@ -179,7 +179,9 @@ def open_store(path: Path, *, verify: bool, whole: bool = False) -> Stored:
         counts = _check_metadata(path, metadata)
         _check_entries(path, entries, counts)
         if copy is not None:  # an array that is not aligned is copied when the file is mapped
-            now = [e for name, e in entries.items() if name not in later or not _is_aligned(e, start)]
+            now = [
+                e for name, e in entries.items() if name not in later or (start + e.begin) % DTYPES[e.dtype].itemsize
+            ]
             copy.need(np.array([start + e.begin for e in now]), np.array([start + e.end for e in now]))
         if verify:
             _compare_checksums(file, path, entries, metadata, start, () if copy is None else later)
@@ -202,10 +204,6 @@ def open_store(path: Path, *, verify: bool, whole: bool = False) -> Stored:
     three, n_tokens = (indptr, arrays["index"], arrays["value"]), float(metadata["n_tokens"])
     rows = StoredRows(mapped, three, counts["n_words"], n_tokens, verified=verify and copy is None)
     return rows, strings.get("vocabulary"), strings.get("names"), json.loads(metadata["meta"])
-
-
-def _is_aligned(e: Entry, start: int) -> bool:
-    return (start + e.begin) % DTYPES[e.dtype].itemsize == 0
 
 
 def _length(name: str, counts: Mapping[str, int]) -> int:

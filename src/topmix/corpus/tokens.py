@@ -119,6 +119,7 @@ _WORD = rf"[^\W{UNSPACED}]"
 PAIRS_PATTERN = rf"(?=([{UNSPACED}]{{2}}|(?<!{_WORD}){_WORD}{{2,}}))"
 has_unspaced = re.compile(f"[{UNSPACED}]").search
 find_pairs = re.compile(PAIRS_PATTERN).findall
+_find_words = re.compile(DEFAULT_PATTERN).findall
 _runs = re.compile(f"[{UNSPACED}]+").findall
 
 
@@ -146,10 +147,8 @@ def native_rule(pattern: str) -> NativeRule | None:
     word = bytes(re.fullmatch(r"\w", c) is not None for c in _ASCII)
     if chars[0] or min_length < 1:
         return None
-    if chars == word:  # the longest run of word characters always ends at \b
-        return NativeRule(chars, min_length, False)
     bounds = (parts["left"] is not None) + (parts["right"] is not None)
-    if bounds == 0:
+    if bounds == 0 or chars == word:  # the longest run of word characters always ends at \b
         return NativeRule(chars, min_length, False)
     within_words = all(w for c, w in zip(chars, word) if c)  # otherwise \b lets `re` backtrack into the run
     return NativeRule(chars, min_length, True) if bounds == 2 and within_words else None
@@ -171,27 +170,10 @@ class Tokenization:
         """With `stem`, words become stems here, after the stop words are dropped. `clean` leaves out mark-up."""
         self.lowercase, self.clean = lowercase, clean
         self.accents = _accent_stripper(strip_accents)
-        self.cut: Tokenizer
-        self.rule = None
         # Stems of many words are kept, and not of all, for a service may meet new words for ever.
         self.stem, self.stopped = stem and lru_cache(MOST_STEMS)(stem), frozenset(stop_words)
-        if tokenizer is not None:
-            self.cut = tokenizer
-            return
-        if token_pattern == AUTO_PATTERN:
-            self.cut = _words_or_pairs
-            self.rule = native_rule(DEFAULT_PATTERN) if stem is None else None
-            return
-        try:
-            pattern = re.compile(token_pattern)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise ValueError(f"token_pattern={token_pattern!r} is not a regular expression: {error}") from error
-        if pattern.groups > 1:  # findall would return tuples
-            raise ValueError(
-                f"token_pattern={token_pattern!r} has more than one capturing group; write (?:...) instead of (...)"
-            )
-        self.cut = pattern.findall
-        self.rule = native_rule(token_pattern) if stem is None else None
+        self.cut, rule = (tokenizer, None) if tokenizer is not None else _cutter(token_pattern)
+        self.rule = rule if stem is None else None
 
     def documents(self, texts: Sequence[str | list[str]]) -> Sequence[str | list[str]]:
         """The argument of TermCounter.count for these texts. The counter removes stop words and makes n-grams. Tokens
@@ -215,7 +197,16 @@ class Tokenization:
         return [stem for stem in stems if stem]
 
 
-_find_words = re.compile(DEFAULT_PATTERN).findall
+def _cutter(token_pattern: str) -> tuple[Tokenizer, NativeRule | None]:
+    if token_pattern == AUTO_PATTERN:
+        return _words_or_pairs, native_rule(DEFAULT_PATTERN)
+    try:
+        pattern = re.compile(token_pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"token_pattern={token_pattern!r} is not a regular expression: {error}") from error
+    if pattern.groups > 1:  # findall would return tuples
+        raise ValueError(f"token_pattern={token_pattern!r} has more than one capturing group; write (?:...)")
+    return pattern.findall, native_rule(token_pattern)
 
 
 def _words_or_pairs(text: str) -> list[str]:

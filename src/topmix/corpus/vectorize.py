@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from topmix import _core
-from topmix.base.component import Json, all_as_declared, declared_types
+from topmix.base.component import Json, all_as_declared, declared_types, is_whole
 from topmix.base.threads import threads
 from topmix.corpus.builder import CorpusBuilder
 from topmix.corpus.corpus import Corpus
@@ -146,7 +146,7 @@ class Vectorizer(BaseEstimator):
         check_cut("min_df", self.min_df)
         check_cut("max_df", self.max_df)
         most = self.max_features
-        if most is not None and (isinstance(most, bool) or most < 1):
+        if most is not None and not (is_whole(most) and most >= 1):
             raise ValueError(f"max_features={most!r}: pass a number of terms, at least 1, or None for all")
         if self.phrases is not None and (shortest != 1 or longest == 1 or not 0.0 <= self.phrases <= 1.0):
             what = "pass a number from 0 to 1, and ngram_range=(1, 2)"

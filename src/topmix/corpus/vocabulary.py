@@ -129,7 +129,6 @@ def given_vocabulary(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]
     """The terms in the order of their columns. A mapping gives the columns, a set is sorted, a list keeps its order."""
     if isinstance(vocabulary, str):
         raise ValueError("vocabulary is a single string: pass a list of words or a mapping of word to column")
-    words: list[str]
     if isinstance(vocabulary, Mapping):
         words = sorted(vocabulary, key=vocabulary.__getitem__)
         if [vocabulary[w] for w in words] != list(range(len(words))):
@@ -138,12 +137,16 @@ def given_vocabulary(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]
         words = sorted(vocabulary) if isinstance(vocabulary, AbstractSet) else list(vocabulary)
     if not words:
         raise ValueError("vocabulary is empty: pass at least one word, or None to learn the words")
-    for word in words:
-        if not isinstance(word, str):
-            raise TypeError(f"the vocabulary holds {word!r}, which is not a string")
+    check_strings(words, "the vocabulary")
     if (twice := _first_twice(words)) is not None:
         raise ValueError(f"the vocabulary holds {twice!r} twice")
     return words
+
+
+def check_strings(words: Iterable[object], what: str) -> None:
+    for word in words:
+        if not isinstance(word, str):
+            raise TypeError(f"{what} holds {word!r}, which is not a string")
 
 
 def _first_twice(words: Iterable[str]) -> str | None:
@@ -173,10 +176,7 @@ def columns_of_all(
         if (twice := _first_twice(columns)) is not None:
             raise ValueError(f"{twice!r} is in the vocabulary twice, so documents cannot be matched by their words")
     column = {name: v for v, name in enumerate(names)}
-    if keep_new:
-        found = [column.setdefault(word, len(column)) for word in words]
-    else:
-        found = [column.get(word, -1) for word in words]
+    found = [column.setdefault(word, len(column)) if keep_new else column.get(word, -1) for word in words]
     return np.array(found, dtype=np.int64), list(column)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.base.checks import CorpusError
+from topmix.base.component import is_whole
 from topmix.base.paths import path_of
 from topmix.corpus.documents import plain
 from topmix.io.libraries import ArrowTable, as_table, is_anndata, open_anndata
@@ -120,7 +121,7 @@ def day_of(value: object) -> np.datetime64:
     if is_missing(value) or str(value) == "NaT":
         return np.datetime64("NaT", "D")
     try:
-        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        if is_whole(value):
             value = f"{value:04}"
         found = value.astype("datetime64[D]").item() if isinstance(value, np.datetime64) else value
         if isinstance(found, str):

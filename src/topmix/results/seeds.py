@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topmix.base.checks import positive_number
-from topmix.base.component import Component
+from topmix.base.component import Component, is_whole
 from topmix.base.paths import path_of
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.vocabulary import columns_of
@@ -187,7 +187,7 @@ def _by_topic(given: object, name: str) -> list[list[Word] | None] | None:
     if given is None:
         return None
     if isinstance(given, Mapping):
-        if not all(isinstance(k, int | np.integer) and not isinstance(k, bool) and k >= 0 for k in given):
+        if not all(is_whole(k) and k >= 0 for k in given):
             raise ValueError(f"{name} has words by topic, such as {{0: ['boat', 'sail']}}, got {str(given)[:60]}")
         given = [given.get(k) for k in range(max(map(int, given), default=-1) + 1)]
     if isinstance(given, str) or not isinstance(given, Iterable):

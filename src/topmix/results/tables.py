@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from topmix.base.component import is_whole
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import row_sums
 from topmix.results.coherence import npmi_coherence
@@ -147,7 +148,7 @@ def named(f: F, names: Mapping[int, str] | Sequence[str] | Callable[[list[str]],
 
 
 def checked_topic(f: Fitted, k: object) -> int:
-    if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 0 <= k < f.n_topics:
+    if not is_whole(k) or not 0 <= k < f.n_topics:
         raise ValueError(f"{k!r} is not a topic: they are numbered from 0 to {f.n_topics - 1}")
     return int(k)
 
@@ -162,7 +163,7 @@ def annotate(f: FittedTopics, adata: Any, corpus: Corpus, solver: Solver, key: s
 
 
 def _word_id(f: Fitted, word: str | int) -> int:
-    if isinstance(word, int | np.integer) and not isinstance(word, bool):
+    if is_whole(word):
         if not 0 <= word < len(f.words):
             raise ValueError(f"there is no word {word}: columns are numbered from 0 to {len(f.words) - 1}")
         return int(word)
