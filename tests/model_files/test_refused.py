@@ -246,6 +246,17 @@ def test_a_header_that_claims_to_be_huge_costs_nothing(whole, tmp_path):
             topmix.load(path)
 
 
+def test_a_shape_that_is_no_numbers_costs_nothing(whole, tmp_path):
+    path = tmp_path / "hostile"
+
+    def edit(table, about, blob):
+        table["words.eta"]["shape"] = ["x", 2**40]  # a string of a terabyte, if somebody multiplies
+
+    path.write_bytes(forge(whole[1], edit))
+    with pytest.raises(ModelFileError, match=r"words\.eta"):
+        topmix.load(path)
+
+
 def test_files_of_other_kinds(corpus, tmp_path):
     for content in (b"", b"\0" * 100, b"PK\3\4" + b"x" * 100, pickle.dumps(print)):
         (tmp_path / "other").write_bytes(content)
