@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -32,10 +33,8 @@ from topmix.corpus.counts import (
 )
 from topmix.corpus.design import DesignRows
 from topmix.corpus.rows import Rows
-from topmix.corpus.store import Part, open_store, write_store
+from topmix.corpus.store import open_store, parts_of, write_store
 from topmix.corpus.vocabulary import Strings, columns_of_all
-
-PART_ENTRIES = 1 << 21  # of rows in memory at a time
 
 Row = Mapping[int, float] | Iterable[tuple[int, float]]
 
@@ -225,22 +224,10 @@ class Corpus:
         if (source := self.path or self._rows.source) is not None and source.exists():
             open_store(source, verify=True, whole=True)
         vocabulary = None if self.vocabulary is None else Strings.pack(self.vocabulary, "word")
-        self._rows.all()  # checks them
-        is_named = self.names is not None
-        write_store(path_of(path), self.parts, self.n_words, is_named=is_named, vocabulary=vocabulary, meta=self.meta)
-
-    def parts(self) -> Iterator[Part]:
-        """All rows and their names, some megabytes at a time."""
-        indptr, index, value = self._rows.all()
         names = None if self.names is None else Strings.pack(self.names, "name")
-        begin = 0
-        while begin < self.n_docs:
-            end = int(np.searchsorted(indptr, indptr[begin] + PART_ENTRIES, "right")) - 1
-            end = min(max(end, begin + 1), begin + PART_ENTRIES, self.n_docs)
-            first, last = indptr[begin], indptr[end]
-            rows = indptr[begin : end + 1], index[first:last], value[first:last]
-            yield Part.of(rows, None if names is None else names[begin:end])
-            begin = end
+        parts = partial(parts_of, self._rows.all(), names)
+        is_named = names is not None
+        write_store(path_of(path), parts, self.n_words, is_named=is_named, vocabulary=vocabulary, meta=self.meta)
 
     def verify(self) -> Corpus:
         """Check all checksums and all rows; raise CorpusError at the first error. Returns the corpus."""
@@ -269,6 +256,11 @@ class Corpus:
         """Sum of all counts. That of a saved corpus is compared with its rows."""
         self._rows.all()
         return _whole(self._rows.n_tokens)
+
+    @property
+    def rows(self) -> Corpus:
+        """The same: where rows of numbers are in groups (corpus/rows.py), these are the rows."""
+        return self
 
     @property
     def shape(self) -> tuple[int, int]:

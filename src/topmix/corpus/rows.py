@@ -103,6 +103,19 @@ class Rows:
         for begin in range(0, len(self), n_rows):
             yield self.data[begin : begin + n_rows]
 
+    # What groups of rows have (GroupedRows), for those who need not know whether there are any.
+
+    texts: sp.csr_array | None = None
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of all groups; here the same."""
+        return self
+
+    def alone(self) -> Rows:
+        """Without rows that are in no group."""
+        return self
+
     def check(self) -> Rows:
         """Raise CorpusError at the first NaN or infinity, naming row and column. Returns itself."""
         begin = 0
@@ -241,7 +254,7 @@ class GroupedRows(Rows):
         names: np.ndarray | None = None,  # [groups] what they are called
         texts: sp.csr_array | None = None,  # [N, V] the words beside each row
     ) -> None:
-        self.rows, self.starts, self.order, self.names, self.texts = rows, starts, order, names, texts
+        self._rows, self.starts, self.order, self.names, self.texts = rows, starts, order, names, texts
         self.data, self.feature_names, self.path = rows.data, rows.feature_names, rows.path
 
     def __len__(self) -> int:
@@ -257,8 +270,11 @@ class GroupedRows(Rows):
         order = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         return GroupedRows(self.rows, starts, order, texts=self.texts)
 
+    @property
+    def rows(self) -> Rows:
+        return self._rows
+
     def alone(self) -> GroupedRows:
-        """Without rows that are in no group."""
         if self.starts[-1] == len(self.rows):
             return self
         rows, _ = self.of_groups(slice(None))
@@ -277,18 +293,6 @@ class GroupedRows(Rows):
         each = np.arange(len(self.rows)) if self.order is None else self.order
         ones = np.ones(len(each), of_rows.dtype)
         return sp.csr_array(sp.csr_array((ones, each, self.starts), (len(self), of_rows.shape[0])) @ of_rows)
-
-    def means(self) -> Rows:
-        """The mean row of each group, some groups at a time."""
-        found = np.zeros(self.shape, np.float32)
-        step = max(1, BLOCK_BYTES // max(1, self.rows.shape[1] * 8 * max(1, int(self.lengths().mean()))))
-        for begin in range(0, len(self), step):
-            rows, starts = self.of_groups(slice(begin, begin + step))
-            some = np.flatnonzero(np.diff(starts))
-            if len(some):
-                sums = np.add.reduceat(np.asarray(self.data[rows], np.float64), starts[some], axis=0)
-                found[begin + some] = sums / np.diff(starts)[some, None]
-        return Rows(found, self.feature_names, check=False)
 
     def lengths(self, weight: np.ndarray | None = None) -> NDArray[np.float64]:
         """[groups] rows of each, or their weight."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import mmap
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -62,6 +62,7 @@ ARRAYS = {
 ROWS = ("indptr", "index", "value")
 LATER = ("index", "value", "names")  # arrays of a file behind a URL that are fetched when they are needed
 BLOCK = 1 << 24  # bytes in memory at a time
+PART_ENTRIES = 1 << 21  # of rows in memory at a time
 
 Stored = tuple[StoredRows, Strings | None, Strings | None, Json]  # rows, vocabulary, names, meta
 
@@ -161,6 +162,19 @@ def write_store(
         head = header(checksums, n_tokens)
         file.seek(0)
         file.write((start - 8).to_bytes(8, "little") + head[8:] + b" " * (start - len(head)))
+
+
+def parts_of(rows: CountRows, names: Strings | None) -> Iterator[Part]:
+    """All rows and their names, some megabytes at a time."""
+    indptr, index, value = rows
+    begin, n_docs = 0, len(indptr) - 1
+    while begin < n_docs:
+        end = int(np.searchsorted(indptr, indptr[begin] + PART_ENTRIES, "right")) - 1
+        end = min(max(end, begin + 1), begin + PART_ENTRIES, n_docs)
+        first, last = indptr[begin], indptr[end]
+        some = indptr[begin : end + 1], index[first:last], value[first:last]
+        yield Part.of(some, None if names is None else names[begin:end])
+        begin = end
 
 
 def open_store(path: Path, *, verify: bool, whole: bool = False) -> Stored:

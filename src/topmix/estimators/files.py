@@ -277,7 +277,7 @@ def checkpoint_of(estimator: Estimator, problem: Problem, options: FitOptions, f
         if data.version is not None:
             about["the versions"] = _crc(data.version)
     else:
-        rows = data.rows if isinstance(data, GroupedRows) else data
+        rows = data.rows
         blocks = [rows.csr.indptr, rows.csr.indices, rows.csr.data] if isinstance(rows, SparseRows) else rows.blocks()
         about["the data"] = f"{rows.shape[0]} x {rows.shape[1]}, {rows.data.dtype}, {_crc(*blocks)}"
     if isinstance(data, GroupedRows):

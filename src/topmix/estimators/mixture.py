@@ -145,7 +145,7 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         return Given(model, model.as_stats())
 
     def _first_clusters(self, data: Corpus | Rows, weight: np.ndarray | None, K: int) -> FirstClusters:
-        return FirstClusters(self._prior(K), self._start(rows_of(data), weight, K), data.shape[1])
+        return FirstClusters(self._prior(K), self._start(data.rows, weight, K), data.shape[1])
 
     def _objective(self) -> str:
         return one_of(self.objective, OBJECTIVES, "objective")
@@ -182,7 +182,7 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
             self._check_warm(before, K)
         data, reading, texts = self._documents(X, groups, options.texts, options.how, before)
         problem = self._problem(data, checked_weights(sample_weight, data), K, before)
-        n = len(rows_of(data))
+        n = len(data.rows)
         check_targets(y, n)
         if n < K:
             warnings.warn(f"there are more clusters ({K}) than rows ({n}), so some stay empty", stacklevel=6)
@@ -223,7 +223,7 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         return replace(f, texts=ClusterWords.of(now._shares(data, texts[0].n_docs), *texts))
 
     def _problem(self, data: Corpus | Rows, weight: np.ndarray | None, K: int, before: FittedMixture | None) -> Problem:
-        rows, parameters = rows_of(data), self.get_params(deep=False)
+        rows, parameters = data.rows, self.get_params(deep=False)
         learner = self._learner().for_mixture(type(self).__name__, self._likelihood, parameters, data)
         n_rows = float(len(rows)) if weight is None else float(weight.sum())
         return Problem(
@@ -383,8 +383,3 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         texts = ClusterWords.read(file.at("texts"), K=K) if file.has("texts") else None
         model = self._kind.read(file, self._likelihood, file.n_features, K, objective)
         return FittedMixture(**about, model=model, texts=texts)
-
-
-def rows_of(data: object) -> Any:
-    """Without groups."""
-    return data.rows if isinstance(data, GroupedRows) else data

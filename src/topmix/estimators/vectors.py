@@ -18,7 +18,7 @@ from topmix.corpus.corpus import Corpus
 from topmix.corpus.documents import plain
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.estimators.declared import Settings, VectorOptions, takes
-from topmix.estimators.mixture import MixtureEstimator, Read, rows_of
+from topmix.estimators.mixture import MixtureEstimator, Read
 from topmix.io.documents import AS_IT_IS, read
 from topmix.io.reading import How, Reading
 from topmix.io.rows import split_texts
@@ -125,10 +125,9 @@ class VectorMixture(MixtureEstimator):
 
     def _documents(self, X: object, groups: object, texts: object, how: How, before: FittedMixture | None) -> Read:
         if texts is None and isinstance(X, Corpus) and X.vectors is not None:  # both were read before
-            data = X.vectors.alone() if isinstance(X.vectors, GroupedRows) else X.vectors
-            of_rows = data.texts if isinstance(data, GroupedRows) else None
+            data = X.vectors.alone()
             X, how = X.with_columns(vectors=data), AS_IT_IS
-            texts = X if of_rows is None else Corpus.from_scipy(of_rows, X.vocabulary)
+            texts = X if data.texts is None else Corpus.from_scipy(data.texts, X.vocabulary)
         X, texts = split_texts(X, texts)
         data, reading = self._data(X, groups, how, None if before is None else before.reading)
         if texts is None:
@@ -176,17 +175,18 @@ class VectorMixture(MixtureEstimator):
         words; without, both have those of the whole. An admixture needs the groups too: split_topic(X, topic, groups).
         """
         f, corpus = self._found(), self._read_known(X, *beside, **named)
-        if isinstance(corpus.vectors, GroupedRows):
-            corpus = corpus.with_columns(vectors=corpus.vectors.alone())
+        assert corpus.vectors is not None
+        vectors = corpus.vectors.alone()
+        corpus = corpus.with_columns(vectors=vectors)
         k, seed = checked_topic(f, topic), whole_number(random_state, "random_state", least=0)
         mine = np.flatnonzero(self.predict(corpus) == k)
         if len(mine) > whole_number(max_docs, "max_docs"):
             mine = np.sort(np.random.default_rng(seed).choice(mine, max_docs, replace=False))
-        rows, r = rows_of(corpus.vectors)[mine], np.zeros((1, 2))
+        rows, r = vectors.rows[mine], np.zeros((1, 2))
         if len(mine) >= 2 * LEAST_HALF:
             known = TWO.keys() & self.get_params(deep=False).keys()
             two = clone(self).set_params(random_state=seed, **{name: TWO[name] for name in known})
-            of_one = GroupedRows(rows, np.array([0, len(rows)])) if isinstance(corpus.vectors, GroupedRows) else rows
+            of_one = GroupedRows(rows, np.array([0, len(rows)])) if isinstance(vectors, GroupedRows) else rows
             r = np.asarray(two.fit(of_one).predict_proba(of_one))
         if r.sum(axis=0).min() < LEAST_HALF:
             raise ValueError(f"cluster {k} cannot be split: too few rows are in it")

@@ -158,7 +158,7 @@ def seed_words(seed: object, name: str = "seeds") -> list[Word]:
         raise ValueError(f"{name} needs a list of words for each topic, got {str(seed)[:60]!r}")
     words: list[Word] = []
     for word in seed:
-        is_column = isinstance(word, int | np.integer) and not isinstance(word, bool)
+        is_column = is_whole(word)
         if not is_column and not isinstance(word, str):
             raise ValueError(f"a word of {name} is a name or a column number, got {str(word)[:60]!r}")
         words.append(int(word) if is_column else str(word))

@@ -45,8 +45,7 @@ class HeldOut(NamedTuple):
         """[V] of the words; of clusters of vectors, which are compared by the rows that they have, of those."""
         vectors = self.test.vectors
         if vectors is not None:
-            n = len(vectors.rows) if isinstance(vectors, GroupedRows) else len(vectors)
-            return np.full(n, 1.0 / n)
+            return np.full(len(vectors.rows), 1.0 / len(vectors.rows))
         counts = np.bincount(self.train.index, self.train.value, minlength=self.train.n_words)
         return np.asarray(counts / counts.sum())
 
@@ -78,7 +77,7 @@ def hold_out(corpus: Corpus, wanted: object, seed: int) -> HeldOut:
     is_test[np.random.default_rng(seed).choice(usable, n, replace=False)] = True
     rows = np.flatnonzero(~is_test)
     train, test = corpus[rows], corpus[np.flatnonzero(is_test)]
-    if isinstance(train.vectors, GroupedRows) and isinstance(test.vectors, GroupedRows):
+    if train.vectors is not None and test.vectors is not None:
         train, test = train.with_columns(vectors=train.vectors.alone()), test.with_columns(vectors=test.vectors.alone())
     seen = np.bincount(train.index, minlength=corpus.n_words) > 0
     if seen.all() or vectors is not None:

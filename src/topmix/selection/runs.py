@@ -16,7 +16,6 @@ from rich.console import Console
 from sklearn.base import clone
 
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.rows import GroupedRows
 from topmix.estimators import SUPERVISED
 from topmix.estimators.admixture import AdmixtureEstimator
 from topmix.estimators.estimator import Estimator
@@ -78,7 +77,7 @@ class FitData(NamedTuple):
     def n_rows(self) -> int:
         """That clusters are made of; documents of topics."""
         vectors = self.corpus.vectors
-        return len(vectors.rows) if isinstance(vectors, GroupedRows) else self.corpus.n_docs
+        return self.corpus.n_docs if vectors is None else len(vectors.rows)
 
     def fitted(self, model: Any, rows: NDArray[np.intp] | None = None) -> None:
         """Fits a model to some of the documents, or to all."""

@@ -23,7 +23,6 @@ from topmix.corpus.languages import FUNCTION_WORDS, resolve_stop_words
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.vectorize import Vectorizer
 from topmix.estimators.admixture import AdmixtureEstimator, of_groups
-from topmix.estimators.mixture import rows_of
 from topmix.estimators.vectors import texts_of_documents
 from topmix.io.columns import column_of
 from topmix.io.documents import DEFAULTS, read, read_known, read_parts
@@ -184,7 +183,7 @@ class ReadData:
             size = {"n_docs": words.n_docs, "n_words": words.n_words, "n_tokens": words.n_tokens}
         if isinstance(self.X, Rows):
             n_groups = {"n_groups": len(self.X)} if isinstance(self.X, GroupedRows) else {}
-            size |= {"n_rows": len(rows_of(self.X)), **n_groups, "n_features": self.X.shape[1]}
+            size |= {"n_rows": len(self.X.rows), **n_groups, "n_features": self.X.shape[1]}
         return size
 
     def to_show(self, model: BaseEstimator, columns: Sequence[str]) -> ToShow:

@@ -22,7 +22,6 @@ from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import Rows
 from topmix.estimators import ESTIMATORS, Seeds, load
 from topmix.estimators.declared import FAMILIES
-from topmix.estimators.mixture import rows_of
 from topmix.learn.history import FitProgress, StopOnInterrupt, TimeLimit
 from topmix.selection.views import fitted_of
 
@@ -154,7 +153,7 @@ def learn(
     """Fits with a progress bar. Returns what ended the fit early: "Ctrl-C", "time limit", "stop" or None. An `explorer`
     shows the passes; `options` are those of `fit`."""
     most = estimator.max_iter if estimator.max_iter is not None else estimator.most_passes(data)
-    size: float = data.n_tokens if isinstance(data, Corpus) else len(rows_of(data))
+    size: float = data.n_tokens if isinstance(data, Corpus) else len(data.rows)
     unit, words = ("token", data.vocabulary) if isinstance(data, Corpus) else ("row", None)
     before = estimator.history_ if estimator.__sklearn_is_fitted__() else None
     timer, watch = None if limit is None else TimeLimit(limit), None
