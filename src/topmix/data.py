@@ -1,8 +1,7 @@
 """Data: documents as bags of words (`Corpus`), rows of numbers (`Rows`), and the functions that read them."""
 
 from topmix.base.checks import CorpusError
-from topmix.corpus.builder import CorpusBuilder
-from topmix.corpus.corpus import Corpus
+from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.demo import demo_corpus
 from topmix.corpus.generate import LdaSample, sample_lda
 from topmix.corpus.rows import Rows

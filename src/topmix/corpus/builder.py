@@ -10,12 +10,12 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from topmix.base.atomic import check_plain_file
 from topmix.base.checks import CorpusError
 from topmix.base.paths import is_remote, path_of
-from topmix.corpus.corpus import Corpus, Row
-from topmix.corpus.counts import MAX_WORDS, CountRows, as_rows, check_lengths, check_n_words, tidy
+from topmix.corpus.counts import MAX_WORDS, CorpusRows, CountRows, as_rows, check_lengths, check_n_words, tidy
 from topmix.corpus.store import Part, open_store, write_store
 from topmix.corpus.vocabulary import Strings, starts_of
 
@@ -34,13 +33,20 @@ FILE_ENTRIES, MEMORY_ENTRIES = 1 << 21, 1 << 24
 BLOCK_ROWS = 1 << 12  # documents that are Python objects at a time
 
 
-class CorpusBuilder:
+C = TypeVar("C")  # a corpus
+Row = Mapping[int, float] | Iterable[tuple[int, float]]
+
+
+class RowBuilder(Generic[C]):
     """Collects blocks of rows; `finish` turns them into a corpus.
 
     With a path, memory stays bounded: the appended rows are kept in a temporary file, and the finished corpus is mapped
     from the final file. Without a path, more than `most_entries` go to a folder of the system for temporary files
     (TMPDIR), which is removed with the last corpus of it.
     """
+
+    # Makes a corpus of rows, the number of words, their vocabulary, names and meta: corpus.py says how.
+    made: Callable[[CorpusRows, int, Sequence[str] | None, Sequence[str] | None, Mapping[str, object] | None], C]
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, most_entries: int | None = None) -> None:
         self._most_entries = most_entries
@@ -109,7 +115,7 @@ class CorpusBuilder:
         *,
         remap: np.ndarray | None = None,
         meta: Mapping[str, object] | None = None,
-    ) -> Corpus:
+    ) -> C:
         """The corpus of all appended rows.
 
         `remap[old id]` is the new id of a word, or -1 to drop the word. Without a vocabulary and without `n_words`, the
@@ -134,11 +140,11 @@ class CorpusBuilder:
         if self._path is None:
             part = _joined(list(parts()))
             names = Strings(part.names, starts_of(part.name_lengths)) if self._is_named else None
-            corpus = Corpus.trusted(*part.rows(), n_words, words, names, meta=meta)
+            corpus = self.made(CorpusRows(part.rows()), n_words, words, names, meta)
         else:
             write_store(self._path, parts, n_words, is_named=self._is_named, vocabulary=words, meta=meta or {})
             rows, vocabulary, names, meta = open_store(self._path, verify=False)
-            corpus = Corpus.of_rows(rows, n_words, vocabulary, names, meta)
+            corpus = self.made(rows, n_words, vocabulary, names, meta)
             if self._folder is not None:
                 weakref.finalize(rows.file, shutil.rmtree, self._folder, True)
                 self._folder = None

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from topmix import _core
 from topmix.base.checks import CorpusError
 from topmix.base.paths import is_remote, path_of
+from topmix.corpus.builder import Row, RowBuilder
 from topmix.corpus.counts import (
     MAX_WORDS,
     CorpusRows,
@@ -35,8 +36,6 @@ from topmix.corpus.design import DesignRows
 from topmix.corpus.rows import Rows
 from topmix.corpus.store import open_store, parts_of, write_store
 from topmix.corpus.vocabulary import Strings, columns_of_all
-
-Row = Mapping[int, float] | Iterable[tuple[int, float]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -197,8 +196,6 @@ class Corpus:
     ) -> Corpus:
         """A corpus from an iterable of documents, each a mapping {word id: count} or pairs (word id, count). With `out`
         the corpus is built in that file, in bounded memory, and mapped from it."""
-        from topmix.corpus.builder import CorpusBuilder
-
         with CorpusBuilder(out) as builder:
             builder.append_documents(rows, names)
             return builder.finish(vocabulary, n_words)
@@ -378,6 +375,11 @@ class Corpus:
         if outside.size:
             raise IndexError(f"document {outside[0]} does not exist: the corpus has {self.n_docs}")
         return rows.astype(np.int64) % max(self.n_docs, 1)
+
+
+class CorpusBuilder(RowBuilder[Corpus]):
+    __doc__ = RowBuilder.__doc__
+    made = staticmethod(Corpus.of_rows)
 
 
 class InWords(NamedTuple):

@@ -116,6 +116,10 @@ class Rows:
         """Without rows that are in no group."""
         return self
 
+    def means(self) -> Rows:
+        """The mean row of each group."""
+        return self
+
     def check(self) -> Rows:
         """Raise CorpusError at the first NaN or infinity, naming row and column. Returns itself."""
         begin = 0
@@ -293,6 +297,17 @@ class GroupedRows(Rows):
         each = np.arange(len(self.rows)) if self.order is None else self.order
         ones = np.ones(len(each), of_rows.dtype)
         return sp.csr_array(sp.csr_array((ones, each, self.starts), (len(self), of_rows.shape[0])) @ of_rows)
+
+    def means(self) -> Rows:
+        found = np.zeros(self.shape, np.float32)
+        step = max(1, BLOCK_BYTES // max(1, self.rows.shape[1] * 8 * max(1, int(self.lengths().mean()))))
+        for begin in range(0, len(self), step):
+            rows, starts = self.of_groups(slice(begin, begin + step))
+            some = np.flatnonzero(np.diff(starts))
+            if len(some):
+                sums = np.add.reduceat(np.asarray(self.data[rows], np.float64), starts[some], axis=0)
+                found[begin + some] = sums / np.diff(starts)[some, None]
+        return Rows(found, self.feature_names, check=False)
 
     def lengths(self, weight: np.ndarray | None = None) -> NDArray[np.float64]:
         """[groups] rows of each, or their weight."""

@@ -22,8 +22,7 @@ from sklearn.base import BaseEstimator
 from topmix import _core
 from topmix.base.component import Json, all_as_declared, declared_types, is_whole
 from topmix.base.threads import threads
-from topmix.corpus.builder import CorpusBuilder
-from topmix.corpus.corpus import Corpus
+from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.documents import Blocks, Text, first_and_all, text_blocks
 from topmix.corpus.languages import FUNCTION_WORDS, looks_english, other_stop_words, resolve_stop_words, stemmer_of
 from topmix.corpus.tokens import DEFAULT_PATTERN, NO_RULE, Tokenization, Tokenizer, are_unspaced, is_number, is_symbol

@@ -31,8 +31,7 @@ from topmix.base.atomic import atomic_write
 from topmix.base.checks import CorpusError
 from topmix.base.paths import path_of
 from topmix.base.remote_file import url_behind
-from topmix.corpus.builder import CorpusBuilder
-from topmix.corpus.corpus import Corpus
+from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.counts import MAX_WORDS, check_sparse
 from topmix.corpus.vocabulary import starts_of
 from topmix.io.libraries import from_anndata, open_anndata

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from topmix.base.checks import CorpusError
 from topmix.base.paths import is_remote
 from topmix.base.remote_file import local_copy
-from topmix.corpus.builder import CorpusBuilder
-from topmix.corpus.corpus import Corpus
+from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.counts import FrameLike, check_sparse
 from topmix.corpus.documents import DEFAULT_TEXT_FIELD
 

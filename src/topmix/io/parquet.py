@@ -23,8 +23,7 @@ from topmix.base.atomic import atomic_write
 from topmix.base.checks import CorpusError
 from topmix.base.paths import is_remote, path_of
 from topmix.base.remote_file import local_copy, open_binary
-from topmix.corpus.builder import CorpusBuilder
-from topmix.corpus.corpus import Corpus
+from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.documents import DEFAULT_ID_FIELD, Document, Fields, document_of, field_list, is_hidden
 from topmix.corpus.vocabulary import starts_of
 from topmix.io.formats import Format, Options, find_vocabulary

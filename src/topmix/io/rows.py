@@ -21,8 +21,7 @@ from sklearn.utils.validation import _check_n_features, check_array, check_non_n
 from topmix.base.checks import CorpusError
 from topmix.base.paths import is_remote, path_of
 from topmix.base.remote_file import local_copy
-from topmix.corpus.builder import CorpusBuilder
-from topmix.corpus.corpus import Corpus
+from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.counts import check_sparse
 from topmix.corpus.rows import GroupedRows, Rows, SparseRows
 from topmix.io.columns import column_of

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from topmix.apps.page.documents import Column, Floats, Ids, columns_of
 from topmix.apps.web import NotFound
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.rows import GroupedRows, Rows
+from topmix.corpus.rows import Rows
 from topmix.corpus.shard import row_sums
 from topmix.selection.edits import EditScorer
 
@@ -78,7 +78,7 @@ class Library:
     def _vectors(self) -> Rows | None:
         """One for each document; of groups their means."""
         vectors = self.corpus.vectors
-        return vectors.means() if isinstance(vectors, GroupedRows) else vectors
+        return None if vectors is None else vectors.means()
 
     def nearest(self, d: int, n: int) -> list[tuple[int, float]]:
         """The documents whose vectors are nearest to that of d, and their cosines; none where there are no vectors."""
