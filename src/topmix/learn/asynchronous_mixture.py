@@ -29,7 +29,7 @@ from topmix.corpus.rows import Rows, SparseRows
 from topmix.corpus.shard import Shard, Shards, SomeShard, VectorShard
 from topmix.engines.blocks import BlockError, BlockRows
 from topmix.engines.ray_engine import Ray
-from topmix.learn.asynchronous import OnCluster, OwnRows
+from topmix.learn.asynchronous_workers import OnCluster, OwnRows
 from topmix.learn.learners import Task
 from topmix.models.categorical import Categorical
 from topmix.models.frame import GaussianStats

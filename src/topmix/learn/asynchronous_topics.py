@@ -15,7 +15,7 @@ from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import Shard, Shards, row_sums
 from topmix.engines.blocks import BlockError, BlockRows
 from topmix.engines.ray_engine import Ray
-from topmix.learn.asynchronous import OnCluster, OwnRows
+from topmix.learn.asynchronous_workers import OnCluster, OwnRows
 from topmix.models.statistics import TopicStats
 from topmix.models.topics import TopicModel
 from topmix.models.words import WordTotal
