@@ -299,6 +299,7 @@ class GroupedRows(Rows):
         return sp.csr_array(sp.csr_array((ones, each, self.starts), (len(self), of_rows.shape[0])) @ of_rows)
 
     def means(self) -> Rows:
+        """The mean row of each group, some groups at a time."""
         found = np.zeros(self.shape, np.float32)
         step = max(1, BLOCK_BYTES // max(1, self.rows.shape[1] * 8 * max(1, int(self.lengths().mean()))))
         for begin in range(0, len(self), step):
