@@ -8,15 +8,13 @@
 Each fit is made twice: the seconds are of the second, when kernels are compiled and the driver is awake, and both must
 have the same bits. `start` is everything before the first pass ends: making shards, copying them, the first topics and
 the first pass. With --engine threads the same is measured on the processor. With --scores a third fit says what the
-topics of each pass are worth, and so after how many seconds of the second fit they were good enough. With --measures
-completion score and coherence are timed, beside the processor's (one thread), and compared.
+topics of each pass are worth, and so after how many seconds of the second fit they were good enough.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,7 @@ from topmix import LDA
 from topmix.data import Corpus
 from topmix.engines.cuda import Cuda
 from topmix.inference import Collapsed
-from topmix.metrics import completion_score, npmi_coherence
+from topmix.metrics import completion_score
 
 CORPORA = ["nips:200", "wiki:200", "arxiv_100k:200", "arxiv:1000"]
 
@@ -45,7 +43,6 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--memory", type=int, help="bytes that the GPU may use")
     p.add_argument("--sweeps", type=int, help="of sampling, where not as by default")
     p.add_argument("--scores", action="store_true", help="the score after each pass")
-    p.add_argument("--measures", action="store_true", help="time the measures of the topics too")
     p.add_argument("--inference", help="collapsed unless given, or variational")
     a = p.parse_args(argv)
     if a.quick:
@@ -67,9 +64,7 @@ def main(argv: list[str] | None = None) -> int:
             found["scores"] = scored(documents, n_topics, n_passes, data, n_jobs=a.threads, **settings)
             after = np.cumsum([found["start"], *found["passes"]])
             print(" ".join(f"{x:.4f} after {s:.3f} s" for x, s in zip(found["scores"], after)), flush=True)
-        if a.measures:
-            found["measures"] = measures(found["topics"], data, measuring(settings))
-        found["score"] = completion_score(found.pop("topics"), data.scored, engine=measuring(settings))
+        found["score"] = completion_score(found.pop("topics"), data.scored)
         found["device"] = device_name() if a.engine == "cuda" else None
         print(
             f"{name:12s} K {K or a.K}: start {found['start'] * 1e3:.0f} ms, passes "
@@ -108,36 +103,10 @@ def scored(X: Corpus, K: int, n_passes: int, data: datasets.Dataset, **settings:
 
     def look(record: Any, view: Any) -> None:
         topics = view.fitted().topic_word_
-        scores.append(completion_score(topics, data.scored, engine=measuring(settings)))
+        scores.append(completion_score(topics, data.scored))
 
     LDA(K, max_iter=n_passes, tol=0.0, random_state=0, callbacks=[look], **settings).fit(X)
     return scores
-
-
-def measures(topics: np.ndarray, data: datasets.Dataset, engine: Cuda | None) -> dict[str, Any]:
-    """Seconds of a second call on the engine and of one on the processor, and what both found."""
-    calls = {
-        "completion": lambda engine: completion_score(topics, data.scored, engine=engine),
-        "npmi": lambda engine: npmi_coherence(topics, data.train, engine=engine),
-    }
-    found: dict[str, Any] = {}
-    for name, call in calls.items():
-        call(engine)
-        (there, seconds), (here, on_processor) = (timed(call, each) for each in (engine, None))
-        found[name] = {"seconds": seconds, "value": there, "seconds_processor": on_processor, "value_processor": here}
-        print(f"{name}: {seconds:.3f} s, processor {on_processor:.3f} s; {there:.9f}, processor {here:.9f}", flush=True)
-    return found
-
-
-def timed(call: Callable[[Any], float], engine: Any) -> tuple[float, float]:
-    begin = time.perf_counter()
-    value = call(engine)
-    return value, time.perf_counter() - begin
-
-
-def measuring(settings: dict[str, Any]) -> Cuda | None:
-    engine = settings["engine"]
-    return engine if isinstance(engine, Cuda) else None
 
 
 def device_name() -> str:

@@ -223,12 +223,6 @@ T atomicAdd(T* at, U x) {
     return before;
 }
 
-inline unsigned atomicOr(unsigned* at, unsigned x) {
-    const unsigned before = *at;
-    *at = before | x;
-    return before;
-}
-
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
 inline int __ffs(int x) { return __builtin_ffs(x); }

@@ -19,8 +19,6 @@ TOGETHER = (
     ("own.cu",),
     ("merged.cu",),
     ("gibbs.cu",),
-    ("predict.cu",),
-    ("together.cu",),
     ("features.cu", "top.cu", "segments.cu", "moments.cu", "gaussian.cu"),
     ("row_words.cu",),
     ("groups.cu",),

@@ -7,15 +7,11 @@ are opened: most people have no such device.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from topmix.base.checks import one_of, whole_number
-from topmix.base.measuring import Words
 from topmix.corpus.shard import Shards
 from topmix.engines.engine import Engine, Workers
 from topmix.steps import LocalStep
@@ -73,24 +69,6 @@ class Cuda(Engine):
             )
         device = self.opened()
         return CudaWorkers(shards, BACKENDS[type(step)].open(step, device, shards, self.precision, threads), device)
-
-    def held_out(
-        self, table: np.ndarray, known: Words, held: Words, alpha: np.ndarray, max_iter: int, tol: float
-    ) -> np.ndarray:
-        """For `metrics.completion_score(..., engine=Cuda())`."""
-        from topmix.cuda import hosted
-
-        with closing(self.opened()) as device:
-            return hosted.held_out(device, table, known, held, alpha, max_iter, tol)
-
-    def together(
-        self, topics: Sequence[np.ndarray], n_words: int, indptr: np.ndarray, index: np.ndarray
-    ) -> list[np.ndarray]:
-        """For `metrics.npmi_coherence(..., engine=Cuda())`."""
-        from topmix.cuda import hosted
-
-        with closing(self.opened()) as device:
-            return hosted.together(device, topics, n_words, indptr, index)
 
     def own_stream(self, number: int, of: int) -> AbstractContextManager[None]:
         from topmix.cuda.device import own_stream

@@ -27,7 +27,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topmix.base.measuring import MeasuringEngine, checked
 from topmix.corpus.corpus import Corpus
 from topmix.results.measures import Floats, as_counts, as_topics, top_ids, topics_and_documents
 
@@ -47,7 +46,6 @@ def npmi_coherence(
     top_n: int = 10,
     per_topic: bool = False,
     eps: float = EPSILON,
-    engine: MeasuringEngine | None = None,
 ) -> float | Floats:
     """Normalised pointwise mutual information of the top words, from about −1 (never together) to 1 (always).
 
@@ -69,11 +67,8 @@ def npmi_coherence(
         Whether to return one score per topic instead of the mean.
     eps : float
         ε of the formulas; may be 0.
-    engine : Cuda or None
-        Where the documents X are counted: `topmix.engines.Cuda()` is a GPU. None is the processor. The counts, and so
-        the scores, are the same.
     """
-    return _scores(_npmi, topics, X, texts, vocabulary, window_size, top_n, per_topic, eps, engine)
+    return _scores(_npmi, topics, X, texts, vocabulary, window_size, top_n, per_topic, eps)
 
 
 def umass_coherence(
@@ -85,11 +80,10 @@ def umass_coherence(
     top_n: int = 10,
     per_topic: bool = False,
     eps: float = EPSILON,
-    engine: MeasuringEngine | None = None,
 ) -> float | Floats:
     """Mean log probability of a top word, given a more probable top word in the same document: 0 or less, higher is
     better. The arguments are those of `npmi_coherence`; windows are whole texts."""
-    return _scores(_umass, topics, X, texts, vocabulary, None, top_n, per_topic, eps, engine)
+    return _scores(_umass, topics, X, texts, vocabulary, None, top_n, per_topic, eps)
 
 
 def cv_coherence(
@@ -102,11 +96,10 @@ def cv_coherence(
     top_n: int = 10,
     per_topic: bool = False,
     eps: float = EPSILON,
-    engine: MeasuringEngine | None = None,
 ) -> float | Floats:
     """Mean cosine of the NPMI values of a top word with those of the whole topic. The arguments are those of
     `npmi_coherence`. The measure is defined on texts; with X, documents are the windows."""
-    return _scores(_cv, topics, X, texts, vocabulary, window_size, top_n, per_topic, eps, engine)
+    return _scores(_cv, topics, X, texts, vocabulary, window_size, top_n, per_topic, eps)
 
 
 def npmi_matrix(together: NDArray[np.int64], n: int, eps: float = EPSILON) -> Floats:
@@ -152,14 +145,11 @@ def _scores(
     top_n: int,
     per_topic: bool,
     eps: float,
-    engine: MeasuringEngine | None,
 ) -> float | Floats:
     """What a measure makes of the documents or windows that hold both words of each pair."""
     given, X = topics_and_documents(topics, X)
     if (X is None) == (texts is None):
         raise ValueError("pass either X (documents) or texts (windows of text), not both or none")
-    if checked(engine) is not None and X is None:
-        raise ValueError("engine= counts documents X: windows of texts are counted by the processor")
     if vocabulary is None and isinstance(X, Corpus):
         vocabulary = X.vocabulary
     if top_n < 2:
@@ -195,10 +185,7 @@ def _scores(
         ids, counts = [np.array(t, dtype=np.intp) for t in lists], as_counts(X)
         if max(int(t.max()) for t in ids) >= counts.shape[1]:
             raise ValueError(f"a top word is not among the {counts.shape[1]} words of the documents")
-        if engine is None:
-            together, n = _together(ids, [counts])
-        else:
-            together, n = engine.together(ids, counts.shape[1], counts.indptr, counts.indices), counts.shape[0]
+        together, n = _together(ids, [counts])
     if n == 0:
         raise ValueError("there are no documents: X or texts is empty")
     values = [measure(of_topic, n, eps) for of_topic in together]

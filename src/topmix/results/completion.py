@@ -18,7 +18,6 @@ from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 from topmix.base.checks import prior_of
-from topmix.base.measuring import MeasuringEngine, Words, checked
 from topmix.results.measures import (
     Floats,
     RandomState,
@@ -121,7 +120,6 @@ def completion_score(
     random_state: RandomState = 0,
     max_iter: int = 100,
     tol: float = 0.05,
-    engine: MeasuringEngine | None = None,
 ) -> float:
     """Mean log predictive probability of a held-out token, with the distinct words of a document split 80/20.
 
@@ -140,8 +138,6 @@ def completion_score(
         Seed of the split. The split depends on it and on X, not on the topics.
     max_iter, tol
         The inference of a document ends when no expected count changes by tol, or after max_iter iterations.
-    engine : Cuda or None
-        Where documents are computed: `topmix.engines.Cuda()` is a GPU. None is the processor.
 
     Returns
     -------
@@ -150,7 +146,7 @@ def completion_score(
     """
     return completion_scores(
         topic_word, X, doc_topic_prior=doc_topic_prior, fraction=fraction, random_state=random_state,
-        max_iter=max_iter, tol=tol, engine=engine,
+        max_iter=max_iter, tol=tol,
     ).mean  # fmt: skip
 
 
@@ -163,12 +159,11 @@ def completion_scores(
     random_state: RandomState = 0,
     max_iter: int = 100,
     tol: float = 0.05,
-    engine: MeasuringEngine | None = None,
 ) -> DocumentScores:
     """`completion_score` for each document."""
     topic_word, X = topics_and_documents(topic_word, X)
     parts = split_types(X, fraction=fraction, random_state=random_state)
-    return _predicted(topic_word, parts, doc_topic_prior, max_iter, tol, engine)
+    return _predicted(topic_word, parts, doc_topic_prior, max_iter, tol)
 
 
 def half_split_score(
@@ -179,26 +174,25 @@ def half_split_score(
     random_state: RandomState = 0,
     max_iter: int = 100,
     tol: float = 0.05,
-    engine: MeasuringEngine | None = None,
 ) -> float:
     """Mean log predictive probability of a held-out token, with the tokens of a document split 50/50. This is easier
     than `completion_score`, because a word may be in both halves. Counts must be whole numbers."""
     topic_word, X = topics_and_documents(topic_word, X)
     parts = split_tokens(X, random_state=random_state)
-    return _predicted(topic_word, parts, doc_topic_prior, max_iter, tol, engine).mean
+    return _predicted(topic_word, parts, doc_topic_prior, max_iter, tol).mean
 
 
 class DocumentParts(NamedTuple):
     """Two parts of the words of documents, numbered among those that occur."""
 
     words: np.ndarray  # [n] ids, ascending
-    known: Words
-    held: Words
+    known: sp.csr_array  # [D, n]
+    held: sp.csr_array  # [D, n]
 
     @classmethod
     def of(cls, A: sp.csr_array, B: sp.csr_array) -> DocumentParts:
-        words, ids = np.unique(np.concatenate([A.indices, B.indices]), return_inverse=True)
-        return cls(words, Words(A.indptr, ids[: A.nnz], A.data), Words(B.indptr, ids[A.nnz :], B.data))
+        words = np.union1d(A.indices, B.indices)
+        return cls(words, A[:, words], B[:, words])
 
     def scores(
         self,
@@ -206,27 +200,22 @@ class DocumentParts(NamedTuple):
         doc_topic_prior: ArrayLike | None = None,
         max_iter: int = 100,
         tol: float = 0.05,
-        engine: MeasuringEngine | None = None,
     ) -> DocumentScores:
         """Of the held-out tokens, with the topics of each document inferred from the known ones. `table` [words, K] has
         the words that occur: a document reads whole rows of it."""
-        A, B, D, K = self.known, self.held, len(self.known.indptr) - 1, table.shape[1]
+        A, B, D, K = self.known, self.held, self.known.shape[0], table.shape[1]
         priors = np.asarray(0.5 / K if doc_topic_prior is None else doc_topic_prior, np.float64)
         if priors.ndim == 2 and len(priors) != D:
             raise ValueError(f"doc_topic_prior has {len(priors)} rows for {D} documents")
         alpha = prior_of(priors[0] if priors.ndim == 2 and len(priors) else priors, "doc_topic_prior", K)
-        log_likelihood, n_tokens = np.zeros(D), np.diff(np.concatenate([[0.0], np.cumsum(B.tokens)])[B.indptr])
-        todo = n_tokens > 0
-        if (chosen := checked(engine)) is not None and table.size and priors.ndim < 2:
-            log_likelihood = chosen.held_out(table, A, B, alpha, max_iter, tol)
-            todo &= np.isnan(log_likelihood)
+        log_likelihood, n_tokens = np.zeros(D), np.diff(np.concatenate([[0.0], np.cumsum(B.data)])[B.indptr])
         # One BLAS thread: the products are small, and the sums are the same for any number of cores.
         with threadpool_limits(1, user_api="blas"), np.errstate(divide="ignore"):
-            for d in np.flatnonzero(todo):
+            for d in np.flatnonzero(n_tokens > 0):
                 a, b = slice(A.indptr[d], A.indptr[d + 1]), slice(B.indptr[d], B.indptr[d + 1])
                 alpha = prior_of(priors[d], "doc_topic_prior", K) if priors.ndim == 2 else alpha
-                gamma = alpha + fold_in(table[A.word[a]], A.tokens[a], alpha, max_iter=max_iter, tol=tol)
-                log_likelihood[d] = B.tokens[b] @ np.log(table[B.word[b]] @ (gamma / gamma.sum()))
+                gamma = alpha + fold_in(table[A.indices[a]], A.data[a], alpha, max_iter=max_iter, tol=tol)
+                log_likelihood[d] = B.data[b] @ np.log(table[B.indices[b]] @ (gamma / gamma.sum()))
         return DocumentScores(log_likelihood, n_tokens)
 
 
@@ -236,13 +225,12 @@ def _predicted(
     doc_topic_prior: ArrayLike | None,
     max_iter: int,
     tol: float,
-    engine: MeasuringEngine | None,
 ) -> DocumentScores:
     phi, known, V = as_topics(topic_word), DocumentParts.of(*parts), parts[0].shape[1]
     if phi.shape[1] != V:
         raise ValueError(f"the documents have {V} words, the topics {phi.shape[1]}: both need the same vocabulary")
     table = np.ascontiguousarray((phi[:, known.words] / row_sums(phi)[:, None]).T)
-    return known.scores(table, doc_topic_prior, max_iter, tol, engine)
+    return known.scores(table, doc_topic_prior, max_iter, tol)
 
 
 def completion_scorer(estimator: BaseEstimator, X: object, y: object = None) -> float:
@@ -250,7 +238,7 @@ def completion_scorer(estimator: BaseEstimator, X: object, y: object = None) -> 
     as `scoring=` to GridSearchCV, cross_val_score and other tuners.
 
     `score` of a topic model is a bound that has seen the words, and cannot be compared between two kinds of inference.
-    A model with engine="cuda" is scored on the GPU. The last step of a Pipeline must be a topic model.
+    The last step of a Pipeline must be a topic model.
     """
     from sklearn.pipeline import Pipeline  # here, because it takes a while to load
 
@@ -261,8 +249,7 @@ def completion_scorer(estimator: BaseEstimator, X: object, y: object = None) -> 
             X = X if step is None or step == "passthrough" else step.transform(X)
     if not isinstance(model, TopicModelLike):
         raise ValueError(f"completion_scorer needs a fitted topic model, and a {type(model).__name__} has no topics")
-    engine = model._engine() if hasattr(model, "_engine") else None
-    return completion_score(model, X, engine=engine if isinstance(engine, MeasuringEngine) else None)
+    return completion_score(model, X)
 
 
 # Splits of test documents into two parts: A to infer the topics of a document, B to predict.

@@ -218,40 +218,6 @@ struct GibbsArgs {
     int blocks;  // of 32 topics
 };
 
-struct PredictArgs {
-    const double* table;     // [words, K] probabilities
-    const double* alpha;     // [K]
-    const i64* indptr;       // [documents + 1] of what is known of documents
-    const int* index;        // [entries] words
-    double* count;           // [entries] becomes zero where no topic has the word
-    double* q;               // [entries]
-    const i64* held_indptr;  // of what is to be predicted
-    const int* held_index;
-    const double* held_count;
-    const int* rows;  // [n_rows] documents, longest first
-    int* next;        // how many documents have been taken
-    double* found;    // [documents] log likelihoods; NaN where doubles are too small for a document
-    double tol;
-    int max_iter;
-    int n_rows;
-    int K;
-    int padding;
-};
-
-struct TogetherArgs {
-    const i64* indptr;       // [n_rows + 1]
-    const int* index;        // words of documents
-    const int* place;        // [V] the row of `bits` that a word has, or negative
-    u32* bits;               // [used words, pitch] the documents that have it, a bit for each
-    const i64* topic_first;  // [n_topics + 1] where the words of a topic begin
-    const int* topic_word;   // rows of `bits`
-    const i64* out_first;    // [n_topics] where its square of counts begins
-    i64* together;           // documents that have both words of a pair are added to these
-    i64 pitch;               // words of 32 bits
-    int n_rows;
-    int n_topics;
-};
-
 struct GatherArgs {
     const i64* indptr;  // [documents of the corpus + 1]
     const int* index;
