@@ -57,7 +57,7 @@ SETTINGS = {
     Parallel: {"annealing": (3, [-1, 1.5]), "learn_every": (2, [0]), "batch_size": (20, [0, "x"])},
     Sequential: {"annealing": (3, [-1, 1.5]), "learn_every": (2, [0])},
     Seeds: {
-        "words": ([["a"], None, [["b", 2.0]]], ["a", [3]]), "strength": (1.0, [0, None]),
+        "words": ([["a"], None, ["b"]], ["a", [3]]), "strength": (1.0, [0, None]),
         "ban": ([["a"]], ["a", {"x": ["a"]}, [3]]), "pin": ([None, ["b", 2]], [5, [["a", 1.5]]]),
     },
     TopicSearch: {"warm_up": (0, [-1, None]), "polish": (0, [-1, 1.5]), "max_topics": (20, [0, "x"])},

@@ -50,8 +50,8 @@ def test_a_device_stays_a_device(tmp_path):
     write(node)
     check_can_write(node)
     write_corpus(CORPUS, node, "uci")  # whose words would lie beside it
-    with pytest.raises(OSError, match="not a plain file"):
-        export(LDA(2, max_iter=1, random_state=0).fit(CORPUS), node, "gensim")  # many files
+    with pytest.raises(OSError, match="exists"):
+        export(LDA(2, max_iter=1, random_state=0).fit(CORPUS), node, "mallet")  # a folder
     assert stat.S_ISCHR(os.stat(node).st_mode)
     assert [path.name for path in tmp_path.iterdir()] == ["null"]
 

@@ -116,7 +116,7 @@ def engines_change_no_bit(fit):
     model.predict(fit.data) if hasattr(model, "predict") else model.transform(fit.data)
     assert len(set(asked)) == 2  # to fit, and to answer
     none = Shards(Corpus.from_scipy(X), [])
-    assert [engine.open(none, None, 3).worker.threads for engine in (Serial(), Threads())] == [1, 3]
+    assert [engine.open(none, None, 3).step.__self__.threads for engine in (Serial(), Threads())] == [1, 3]
 
 
 @fact("learner", *TOPICS, *MIXTURES, *ADMIXTURES)

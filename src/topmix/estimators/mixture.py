@@ -317,14 +317,18 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         """The mean of score_samples."""
         return float(np.mean(self.score_samples(X)))
 
+    def _n_parameters(self) -> int:
+        """Under scikit-learn's name, which its own tests call."""
+        return self._found().model.n_parameters()
+
     def bic(self, X: object) -> float:
         """Bayesian information criterion on X; the lower the better."""
         s = self.score_samples(X)
-        return float(-2 * s.sum() + self._found().model.n_parameters() * np.log(len(s)))
+        return float(-2 * s.sum() + self._n_parameters() * np.log(len(s)))
 
     def aic(self, X: object) -> float:
         """Akaike information criterion on X; the lower the better."""
-        return float(-2 * self.score_samples(X).sum() + 2 * self._found().model.n_parameters())
+        return float(-2 * self.score_samples(X).sum() + 2 * self._n_parameters())
 
     def _sampled_labels(self, n_samples: object, rng: np.random.Generator | np.random.RandomState) -> np.ndarray:
         """The clusters of rows that are drawn, in order."""
