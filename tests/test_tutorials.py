@@ -45,5 +45,5 @@ def test_a_fitted_model_shows_its_topics_and_runs_nothing():
     assert shown["text/html"] == model._repr_html_()
     assert "<script" not in shown["text/html"]
     assert "&lt;script&gt;" in shown["text/html"]
-    assert shown["text/html"].count("<circle") == 3
+    assert shown["text/html"].count("<tr>") == 1 + 3
     assert "9 smaller topics" in LDA(21, max_iter=1, random_state=0).fit(texts)._repr_html_()

@@ -136,7 +136,6 @@ def test_merge_undo_learn_on_and_export(page, explorer, fitted, documents, tmp_p
     page.wait_for_selector("#accept:visible")
     assert page.locator("#effect tbody tr").count() == 2
     assert page.locator("#effect .words-of").count() == 3  # two before, one after
-    assert "largest topic" in page.locator("#moved").text_content()
     hues = (
         "[...document.querySelectorAll('#map circle')].map((c) => [c.dataset.topic, c.style.fill, c.cx.baseVal.value])"
     )

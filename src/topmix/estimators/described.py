@@ -295,9 +295,7 @@ class Described(Estimator[F]):
         `sklearn.set_config(display="text")` holds here too."""
         if not self._has_words():
             return str(super()._repr_html_inner())
-        from topmix.results.html import html_of
-
-        return html_of(self._found(), type(self).__name__)
+        return tables.html_of(self._found(), type(self).__name__)
 
     def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)

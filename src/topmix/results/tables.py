@@ -1,10 +1,11 @@
-"""Tables of fitted topics, as columns: of topics, of documents and of words; and the tree of topics."""
+"""Tables of fitted topics, as columns: of topics, of documents and of words; a table of HTML; the tree of topics."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from html import escape
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,6 +23,7 @@ from topmix.results.view import PART, Columns, TopicView, best_first, by_columns
 
 NEAREST = 3  # topics named as neighbours of a topic
 EXAMPLES = 3  # documents of a topic in the table of topics
+HTML_ROWS, HTML_WORDS, LONGEST = 12, 8, 24  # topics, words of each, and letters of a word in a notebook
 
 F = TypeVar("F", bound=Fitted)
 
@@ -55,6 +57,25 @@ def topic_info(f: Fitted, corpus: Corpus | None, solver: Solver, *, n_words: int
         "documents": [documents[k] for k in order],
         "quality": [of_topics[k] for k in order],
     } | ({} if seen is None else {"reproducibility": seen.found[order], "reliability": seen.reliability[order]})
+
+
+def html_of(f: Fitted, owner: str) -> str:
+    """The largest topics, for notebooks: without a script, and with everything that comes from the data escaped.
+    `owner` is the name of the estimator."""
+    view, is_empty, order = f.view, f.view.is_empty(), f.view.by_size().tolist()
+    cell = 'style="text-align:left;padding:2px 10px 2px 0"'
+    rows = ["".join(f"<th scope='col' {cell}>{title}</th>" for title in ("topic", "share", "words"))]
+    for k in order[:HTML_ROWS]:
+        words = [] if is_empty[k] else relevant_words_of(view, view.topic_word[k], HTML_WORDS)
+        said = escape(" ".join(word[:LONGEST] for word in words)) or "(empty)"
+        if k in f.names:
+            said = f"<b>{escape(f.names[k][:60])}</b> {said}"
+        rows.append("".join(f"<td {cell}>{value}</td>" for value in (k, f"{100 * view.share[k]:.1f}%", said)))
+    table = "".join(f"<tr>{row}</tr>" for row in rows)
+    rest = len(order) - HTML_ROWS
+    more = f"<p style='opacity:.7'>{rest:,} smaller topics are not shown: topic_info()</p>" if rest > 0 else ""
+    title = f"{owner} with {len(order):,} topics of {len(view.words):,} words"
+    return f"<p><b>{escape(title)}</b></p><table>{table}</table>{more}"
 
 
 def _examples(found: DocumentShares, n: int) -> Iterator[tuple[int, int, float]]:

@@ -214,16 +214,15 @@ class Session:
     # Edits.
 
     def preview(self, edit: object, version: object) -> Json:
-        """What an edit would do to the scores, to the words of its topics, and to documents. Nothing is changed."""
+        """What an edit would do to the scores, and to the words of its topics. Nothing is changed."""
         now, edit = self._ready(version), checked_edit(edit)
         after = edits.apply(now.model, edit, self._corpus())
-        scores, effect, moved = None, None, None
+        scores, effect = None, None
         if self.library is not None and edit["do"] != "rename":
             scores = self.library.scorer.scores(after)
             effect = edits.Effect(*now.scores, *scores)._asdict()
-            moved = now.moved_documents(after, self.library)
         self._tried = Previewed(now, edit, after, scores)
-        return {"effect": effect, "words": now.changed_words(after, edit), "moved": moved}
+        return {"effect": effect, "words": now.changed_words(after, edit)}
 
     def cuts(self, topic: object, version: object) -> list[Json]:
         """Ways to split a topic: the words of both sides, and what the second has of the tokens."""

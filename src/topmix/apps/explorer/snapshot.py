@@ -23,7 +23,7 @@ from topmix.results.names import relevant_words_of
 from topmix.results.topic_map import TSNE_ABOVE, map_positions, map_radii
 from topmix.results.topics import Edit
 from topmix.results.view import TopicView
-from topmix.selection.edits import DOCUMENTS, Numbering, Scores, numbering
+from topmix.selection.edits import Numbering, Scores, numbering
 from topmix.selection.views import Model, ModelView, fitted_of, proportions
 
 WORDS_SHOWN = 40  # per topic and relevance
@@ -39,7 +39,6 @@ PAGE = 20  # documents that are found at a time
 CHART_GROUPS = 40  # of a chart, where they are not periods
 TOPIC_GROUPS = 12  # of one topic
 LEAST_SHARE = 0.05  # of a topic in a document that is found by it
-SHOWN_MOVED = 6  # documents that an edit would move
 
 
 class Snapshot:
@@ -315,21 +314,6 @@ class Snapshot:
         }
         was = {topic: self.labels[before.index(topic)] for topic in concerned if topic in before}
         return [{"id": topic, "before": was.get(topic), "after": words.get(topic)} for topic in concerned]
-
-    def moved_documents(self, after: Model, library: Library) -> Json:
-        """Documents of a sample whose largest topic is another one after an edit, and how many there are. A topic that
-        was merged is the one that it became part of."""
-        rows = np.arange(library.n_docs)
-        if library.n_docs > DOCUMENTS:
-            rows = np.sort(np.random.default_rng(0).choice(library.n_docs, DOCUMENTS, replace=False))
-        rows = rows[library.is_known[rows]]
-        sample, numbers = library.corpus[rows], numbering(after)
-        mixes = proportions(self.model, sample) if self.mixes is None else self.mixes.by_doc[rows].toarray()
-        was = [self.numbering.ids[k] for k in np.argmax(mixes, axis=1).tolist()]
-        is_now = [numbers.ids[k] for k in np.argmax(proportions(after, sample), axis=1).tolist()]
-        moved = [i for i, (a, b) in enumerate(zip(was, is_now)) if numbers.became.get(a, a) != b]
-        shown = [[int(rows[i]), library.name(int(rows[i]))[:200], was[i], is_now[i]] for i in moved[:SHOWN_MOVED]]
-        return {"n": len(moved), "of": len(rows), "documents": shown}
 
 
 def some_topics(model: Model, rows: list[int]) -> TopicView:

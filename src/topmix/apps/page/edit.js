@@ -115,8 +115,8 @@ function openEditor(title, about, fields, made, { preview = true, after = () => 
   form.querySelector("input, select")?.focus();
 }
 
-// The scores, words of the topics before and after, and documents whose largest topic is another one.
-function previewOf({ effect, words, moved }) {
+// The scores, and words of the topics before and after.
+function previewOf({ effect, words }) {
   const said = (id, title, of, others) =>
     element(
       "p",
@@ -128,26 +128,7 @@ function previewOf({ effect, words, moved }) {
     ...(before === null ? [] : [said(id, after === null ? "goes" : "now", before, after ?? before)]),
     ...(after === null ? [] : [said(id, before === null ? "new" : "after", after, before ?? after)]),
   ]);
-  const documents =
-    moved === null
-      ? []
-      : [
-          element(
-            "p",
-            { id: "moved" },
-            moved.n
-              ? `About ${percent(moved.n / moved.of)} of documents change their largest topic:`
-              : "No document of a sample changes its largest topic.",
-          ),
-          element(
-            "ul",
-            {},
-            ...moved.documents.map(([, name, was, now]) =>
-              element("li", { dir: "auto" }, `${was} → ${now} ${name.slice(0, 60)}`),
-            ),
-          ),
-        ];
-  return [effectTable(effect), ...changes, ...documents];
+  return [effectTable(effect), ...changes];
 }
 
 function effectTable(effect) {
