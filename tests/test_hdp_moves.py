@@ -46,7 +46,7 @@ def a_fit(sample, cut, K=12, n_shards=3, n_passes=3, hdp=None):
     reading = Reading(sample.corpus.n_words)
     problem = hdp._problem(sample.corpus, reading)
     assert problem.step == TopicStep(cold_visits=1)
-    model, pseudo_counts = problem.first.model(np.random.default_rng(0))
+    model, pseudo_counts = problem.first(np.random.default_rng(0))
     fit = Fit(problem, None)
     fit.workers, fit.state = Serial().open(shards, problem.step, 1), State(pseudo_counts=pseudo_counts)
     fit.batches, fit.lengths = shards.rows, [shard.lengths for shard in shards]

@@ -37,7 +37,7 @@ from topmix.steps.documents import solve
 
 def first_model(lda: Any, corpus: Corpus, rng: np.random.Generator) -> Any:
     """The model that a fit of this LDA would start from."""
-    return FirstTopics(lda.init, lda._empty_model(corpus.n_words), corpus).model(rng)[0]
+    return FirstTopics(lda.init, lda._empty_model(corpus.n_words), corpus)(rng)[0]
 
 
 def bound_of_topics(counts: np.ndarray, lda: Any, eta: float, X: Any) -> float:
@@ -118,7 +118,7 @@ def asynchronous_mixture(
 ) -> AsynchronousMixture:  # fmt: skip
     """Workers on rows that have made their first pass; `native` is there, and not started."""
     data, K, rows = Rows(X), estimator.n_components, [slice(0, len(X))]
-    start, pseudo_counts = estimator._first_clusters(data, weight, K).model(rng)
+    start, pseudo_counts = estimator._first_clusters(data, weight, K)(rng)
     task = Task(data, start, rows, estimator._local_step(K), Threads(), threads, L, max_iter=1, weight=weight)
     mixture = AsynchronousMixture(task, workers, rows_per_update, seed)
     model, _ = mixture.first_pass(start, pseudo_counts)

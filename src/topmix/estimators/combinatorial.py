@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from topmix.base.checks import (
@@ -29,34 +27,6 @@ from topmix.learn.tokens import Reassignments, TokenSchedule, no_step
 from topmix.models.sparse_counts import Counts, SparseCounts
 from topmix.results.measures import Fits
 from topmix.results.topics import AboutFit, FittedHardTopics, FittedTopics, HardModel
-
-
-@dataclass(frozen=True)
-class FirstTokens:
-    """Where combinatorial topics start: one topic for each token."""
-
-    corpus: Corpus
-    K: int
-    penalty: float
-    threads: int
-    init: object  # topics of tokens, "random" or "documents"
-
-    def model(self, rng: np.random.Generator) -> tuple[HardTopics, None]:
-        hard = HardTopics(self.corpus, self.K, self.penalty, self.threads)
-        if not isinstance(self.init, str):
-            hard.start(checked_topics(self.init, hard.n_tokens, self.K))
-        elif self.init == "random":
-            hard.start(rng.integers(self.K, size=hard.n_tokens, dtype=np.uint16))
-        else:
-            # One topic for all tokens of a document: its cluster after one pass of k-means.
-            from topmix.estimators.multinomial import MultinomialMixture  # here alone
-
-            how: Settings = {"init": "documents", "topic_word_prior": 0.1, "n_active": 1, "tol": -np.inf}
-            seed, K = int(rng.integers(2**31)), min(self.K, self.corpus.n_docs)
-            clusters = MultinomialMixture(K, max_iter=1, random_state=seed, n_jobs=self.threads, **how)
-            lengths = row_sums(self.corpus.indptr, self.corpus.value).astype(np.int64)
-            hard.start(np.repeat(clusters.fit(self.corpus).predict(self.corpus), lengths))
-        return hard, None
 
 
 class CombinatorialLDA(Started, TokenEstimator):
@@ -125,10 +95,21 @@ class CombinatorialLDA(Started, TokenEstimator):
         K, threads = count_of_components(self.n_components), self._threads()
         one_of(self.algorithm, ALGORITHMS, "algorithm")
         positive_number(self.smoothing, "smoothing")
-        penalty = penalty_for(self.penalty, K, corpus)
+        penalty, init = penalty_for(self.penalty, K, corpus), self._first_tokens(warm)
+
+        def first(rng: np.random.Generator) -> tuple[HardTopics, None]:
+            hard = HardTopics(corpus, K, penalty, threads)
+            if not isinstance(init, str):
+                hard.start(checked_topics(init, hard.n_tokens, K))
+            elif init == "random":
+                hard.start(rng.integers(K, size=hard.n_tokens, dtype=np.uint16))
+            else:
+                hard.start(topics_of_documents(corpus, K, threads, rng))
+            return hard, None
+
         return Problem(
             data=corpus,
-            first=FirstTokens(corpus, K, penalty, threads, self._first_tokens(warm)),
+            first=first,
             step=no_step,
             learner=Reassignments(self.algorithm, bool(self.exchanges), bool(self.early_smoothing)),
             engine=Threads(),
@@ -143,6 +124,7 @@ class CombinatorialLDA(Started, TokenEstimator):
         return FittedHardTopics(**about, model=HardModel(chain.word.copy(), chain.penalty, float(self.smoothing)))
 
     def _first_tokens(self, warm: FittedTopics | None) -> object:
+        """Topics of tokens, "random" or "documents"."""
         init = self.init if warm is None else warm.token_topics
         if init is None:
             init = "documents" if self.algorithm == "word" else "random"
@@ -173,6 +155,16 @@ class CombinatorialLDA(Started, TokenEstimator):
         smoothing = positive_number(self.smoothing, "smoothing")
         model = HardModel(raw.astype(np.int32), file.number("penalty", 0.0), smoothing)
         return FittedHardTopics(**about, model=model, token_topics=read_token_topics(file, K))
+
+
+def topics_of_documents(corpus: Corpus, K: int, threads: int, rng: np.random.Generator) -> np.ndarray:
+    """[tokens] one topic for all tokens of a document: its cluster after one pass of k-means."""
+    from topmix.estimators.multinomial import MultinomialMixture  # here alone
+
+    how: Settings = {"init": "documents", "topic_word_prior": 0.1, "n_active": 1, "tol": -np.inf}
+    seed = int(rng.integers(2**31))
+    clusters = MultinomialMixture(min(K, corpus.n_docs), max_iter=1, random_state=seed, n_jobs=threads, **how)
+    return np.repeat(clusters.fit(corpus).predict(corpus), row_sums(corpus.indptr, corpus.value).astype(np.int64))
 
 
 def penalty_for(given: object, K: int, corpus: Corpus) -> float:

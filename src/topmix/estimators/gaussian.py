@@ -16,7 +16,6 @@ from topmix.estimators.vectors import VectorMixture
 from topmix.io.reading import Reading
 from topmix.io.rows import read_rows
 from topmix.learn.clusters import GaussianStart
-from topmix.learn.fit import Given
 from topmix.models.frame import SHAPES
 from topmix.models.gaussian import Gaussian
 from topmix.models.gaussian_start import STARTS
@@ -136,11 +135,10 @@ class GaussianMixture(VectorMixture):
             raise ValueError(f"candidates must be at least n_active, {L}, got {self.candidates!r}")
         return CandidateStep(Gaussian, L)
 
-    def _start_from(self, model: Mixture | Admixture) -> Given:
+    def _warm(self, model: Mixture | Admixture) -> Mixture | Admixture:
         assert isinstance(model.likelihood, Gaussian)
-        start, stats = super()._start_from(model)
         clusters = replace(model.likelihood, n_candidates=int(self.candidates or 0), near=None, age=0)
-        return Given(replace(start, likelihood=clusters), stats)
+        return replace(model, likelihood=clusters)
 
     @property
     def _gaussian(self) -> Gaussian:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
@@ -26,7 +26,7 @@ from topmix.learn.chains import Chain, HardTopics
 from topmix.learn.fit import Problem, run
 from topmix.learn.history import Record
 from topmix.learn.tokens import Parallel, Sampler, Sweeps, TokenSchedule, no_step
-from topmix.models.document_prior import DocTopics, DocumentPrior, Prior
+from topmix.models.document_prior import DocTopics, DocumentPrior
 from topmix.models.statistics import PseudoCounts
 from topmix.models.topic_words import HeldWords, TopicWords
 from topmix.models.topics import DocumentOptions, TopicModel
@@ -119,81 +119,44 @@ def read_token_topics(file: CheckedReader, K: int) -> np.ndarray:
         raise ModelFileError(f"array 'token_topics': {error}") from error
 
 
-@dataclass(frozen=True)
-class FirstChain:
-    """Where a chain starts: every token at its first topic."""
+def by_seeds(corpus: Corpus, seeds: PseudoCounts, topics: np.ndarray) -> np.ndarray:
+    """The same topics of tokens, but a document with seed words has the topic of most of these in all tokens."""
+    of_seeds = corpus.to_scipy() @ seeds.by_word().astype(bool).astype(np.float64)  # [D, K] seed words
+    best = np.where(np.asarray(of_seeds.sum(axis=1)).ravel() > 0, np.asarray(of_seeds.argmax(axis=1)).ravel(), -1)
+    of_token = np.repeat(best, row_sums(corpus.indptr, corpus.value).astype(np.int64))
+    return np.where(of_token >= 0, of_token, topics).astype(topics.dtype)
 
-    corpus: Corpus
-    prior: Prior
-    words: TopicWords
-    sampler: Sampler
-    engine: Engine
-    threads: int
-    annealing: int  # sweeps
-    sweeps: int  # that were made before
-    init: object
-    seeds: PseudoCounts | None  # words that say where topics start
-    held: HeldWords | None
 
-    def model(self, rng: np.random.Generator) -> tuple[Chain, None]:
-        size = self.sampler.batch_size if isinstance(self.sampler, Parallel) else None
-        chain = Chain(
-            self.corpus, self.prior, self.words, seed=int(rng.integers(2**63)), threads=self.threads,
-            sampler=self.sampler.name, batch_size=size, sweeps=self.sweeps,
-            annealing=self.annealing, device=self.engine.opened(),
-        )  # fmt: skip
-        init, K = self.init, chain.n_components
-        if isinstance(init, Fits):
-            self._start_from_model(chain, init)
-        elif init is None or isinstance(init, str):
-            if init not in (None, "random"):
-                raise ValueError(
-                    f"init={init!r} is not one of None, 'random', an array of topics or a fitted estimator"
-                )
-            topics = rng.integers(K, size=chain.n_tokens, dtype=np.uint16)
-            chain.start(topics if self.seeds is None else self._by_seeds(self.seeds, topics))
-        else:
-            chain.start(checked_topics(init, chain.n_tokens, K))
-        if self.held is not None:
-            chain.start(self._allowed(self.held, chain.z))
-        return chain, None
+def allowed(corpus: Corpus, held: HeldWords, topics: np.ndarray) -> np.ndarray:
+    """The same topics of tokens, except where a word is banned: there the topics that it may have, in turn."""
+    word, K = np.repeat(corpus.index, corpus.value.astype(np.int64)), held.banned.shape[1]
+    banned_word, banned_topic = held.pairs()
+    wrong = np.flatnonzero(np.isin(word * np.int64(K) + topics, banned_word * np.int64(K) + banned_topic))
+    z = topics.copy()
+    for v in np.unique(word[wrong]):
+        of_word = wrong[word[wrong] == v]
+        others = np.setdiff1d(np.arange(K), held.banned.indices[held.banned.indptr[v] : held.banned.indptr[v + 1]])
+        z[of_word] = others[np.arange(len(of_word)) % len(others)]
+    return z
 
-    def _by_seeds(self, seeds: PseudoCounts, topics: np.ndarray) -> np.ndarray:
-        """The same topics of tokens, but a document with seed words has the topic of most of these in all tokens."""
-        of_seeds = self.corpus.to_scipy() @ seeds.by_word().astype(bool).astype(np.float64)  # [D, K] seed words
-        best = np.where(np.asarray(of_seeds.sum(axis=1)).ravel() > 0, np.asarray(of_seeds.argmax(axis=1)).ravel(), -1)
-        of_token = np.repeat(best, row_sums(self.corpus.indptr, self.corpus.value).astype(np.int64))
-        return np.where(of_token >= 0, of_token, topics).astype(topics.dtype)
 
-    def _allowed(self, held: HeldWords, topics: np.ndarray) -> np.ndarray:
-        """The same topics of tokens, except where a word is banned: there the topics that it may have, in turn."""
-        word, K = np.repeat(self.corpus.index, self.corpus.value.astype(np.int64)), held.banned.shape[1]
-        banned_word, banned_topic = held.pairs()
-        wrong = np.flatnonzero(np.isin(word * np.int64(K) + topics, banned_word * np.int64(K) + banned_topic))
-        z = topics.copy()
-        for v in np.unique(word[wrong]):
-            of_word = wrong[word[wrong] == v]
-            allowed = np.setdiff1d(np.arange(K), held.banned.indices[held.banned.indptr[v] : held.banned.indptr[v + 1]])
-            z[of_word] = allowed[np.arange(len(of_word)) % len(allowed)]
-        return z
-
-    def _start_from_model(self, chain: Chain, model: Any) -> None:
-        """The token topics of a model of the same tokens, or else draws from a topic model's responsibilities."""
-        if not hasattr(model, "topic_word_"):
-            name = type(model).__name__
-            raise ValueError(f"init must be fitted before; this {name} has no topics yet{CLONED}")
-        if model.topic_word_.shape != chain.word.T.shape:
-            K, V = chain.word.T.shape
-            raise ValueError(f"init has topics of shape {model.topic_word_.shape}, but ({K}, {V}) are needed")
-        topics = getattr(model, "token_topics_", None)
-        if topics is not None and len(topics) == chain.n_tokens:
-            chain.start(checked_topics(topics, chain.n_tokens, chain.n_components))
-            return
-        prior = getattr(model, "doc_topic_prior_", None)
-        alpha = np.broadcast_to(np.asarray(chain.prior.alpha if prior is None else prior, float), chain.total.shape)
-        theta = model.transform(self.corpus, normalize=False, sparse_output=True)
-        counts = theta.data if prior is None else np.maximum(theta.data - alpha[theta.indices], 0.0)
-        chain.draw(DocTopics(theta.indptr, theta.indices, counts), alpha, model.topic_word_)
+def start_from(chain: Chain, model: Any) -> None:
+    """The token topics of a model of the same tokens, or else draws from a topic model's responsibilities."""
+    if not hasattr(model, "topic_word_"):
+        name = type(model).__name__
+        raise ValueError(f"init must be fitted before; this {name} has no topics yet{CLONED}")
+    if model.topic_word_.shape != chain.word.T.shape:
+        K, V = chain.word.T.shape
+        raise ValueError(f"init has topics of shape {model.topic_word_.shape}, but ({K}, {V}) are needed")
+    topics = getattr(model, "token_topics_", None)
+    if topics is not None and len(topics) == chain.n_tokens:
+        chain.start(checked_topics(topics, chain.n_tokens, chain.n_components))
+        return
+    prior = getattr(model, "doc_topic_prior_", None)
+    alpha = np.broadcast_to(np.asarray(chain.prior.alpha if prior is None else prior, float), chain.total.shape)
+    theta = model.transform(chain.corpus, normalize=False, sparse_output=True)
+    counts = theta.data if prior is None else np.maximum(theta.data - alpha[theta.indices], 0.0)
+    chain.draw(DocTopics(theta.indptr, theta.indices, counts), alpha, model.topic_word_)
 
 
 class GibbsLDA(Seeded, TokenEstimator):
@@ -287,10 +250,32 @@ class GibbsLDA(Seeded, TokenEstimator):
             prior = DocumentPrior(alpha, "collapsed", learn_alpha)
             words = TopicWords(eta, WordTotal.zeros(V, K), "collapsed", learn_eta, extra=extra, held=held)
             words = replace(words, eta=words.sampled_prior, extra=None, held=None)  # all prior counts in one array
-        threads, sweeps = self._threads(), 0 if warm is None else warm.chain_length
+        threads, size = self._threads(), sampler.batch_size if isinstance(sampler, Parallel) else None
+
+        def first(rng: np.random.Generator) -> tuple[Chain, None]:
+            chain = Chain(
+                corpus, prior, words, seed=int(rng.integers(2**63)), threads=threads, sampler=sampler.name,
+                batch_size=size, sweeps=0 if warm is None else warm.chain_length, annealing=annealing,
+                device=engine.opened(),
+            )  # fmt: skip
+            if isinstance(init, Fits):
+                start_from(chain, init)
+            elif init is None or isinstance(init, str):
+                if init not in (None, "random"):
+                    raise ValueError(
+                        f"init={init!r} is not one of None, 'random', an array of topics or a fitted estimator"
+                    )
+                topics = rng.integers(K, size=chain.n_tokens, dtype=np.uint16)
+                chain.start(topics if at is None else by_seeds(corpus, at, topics))
+            else:
+                chain.start(checked_topics(init, chain.n_tokens, K))
+            if held is not None:
+                chain.start(allowed(corpus, held, chain.z))
+            return chain, None
+
         return Problem(
             data=corpus,
-            first=FirstChain(corpus, prior, words, sampler, engine, threads, annealing, sweeps, init, at, held),
+            first=first,
             step=no_step,
             learner=Sweeps(corpus, burn_in, thin, sampler.learn_every, annealing > 0 and self.seeds is None),
             engine=engine,

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,12 +30,12 @@ from topmix.estimators.files import checkpoint_of
 from topmix.io.documents import AS_IT_IS
 from topmix.io.reading import How, Reading
 from topmix.learn.checkpoint import ClusterFiles
-from topmix.learn.clusters import ClusterPasses, ClusterStart, FirstClusters
-from topmix.learn.fit import FitSettings, Given, Problem, run
+from topmix.learn.clusters import ClusterPasses, ClusterStart, first_clusters
+from topmix.learn.fit import First, FitSettings, Problem, run, starting_from
 from topmix.learn.history import Outcome, Record
 from topmix.learn.learners import streamed
 from topmix.models.document_prior import Prior
-from topmix.models.mixture import WEIGHTS, Admixture, FiniteDirichlet, Mixture, StickBreaking, WeightPrior
+from topmix.models.mixture import WEIGHTS, Admixture, Allocation, Mixture, StickBreaking, WeightPrior
 from topmix.models.model import Likelihood, SomeTotal
 from topmix.results.mixture import ClusterWords, FittedMixture
 from topmix.results.tables import document_info
@@ -140,17 +141,17 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         if f.model.n_components != K:
             raise ValueError(f"warm_start keeps {f.model.n_components} clusters, but n_components is now {K}")
 
-    def _start_from(self, model: Mixture | Admixture) -> Given:
-        """A start from clusters that were learned before; their statistics fade in the first pass."""
-        return Given(model, model.as_stats())
+    def _warm(self, model: Mixture | Admixture) -> Mixture | Admixture:
+        """Clusters that were learned before, to start from."""
+        return model
 
-    def _first_clusters(self, data: Corpus | Rows, weight: np.ndarray | None, K: int) -> FirstClusters:
-        return FirstClusters(self._prior(K), self._start(data.rows, weight, K), data.shape[1])
+    def _first_clusters(self, data: Corpus | Rows, weight: np.ndarray | None, K: int) -> First:
+        return partial(first_clusters, self._prior(K), self._start(data.rows, weight, K), data.shape[1])
 
     def _objective(self) -> str:
         return one_of(self.objective, OBJECTIVES, "objective")
 
-    def _prior(self, K: int) -> FiniteDirichlet | StickBreaking | Prior:
+    def _prior(self, K: int) -> Allocation | Prior:
         """Of weights, before anything is learned."""
         return self._weight_prior().of(K)
 
@@ -226,9 +227,13 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         rows, parameters = data.rows, self.get_params(deep=False)
         learner = self._learner().for_mixture(type(self).__name__, self._likelihood, parameters, data)
         n_rows = float(len(rows)) if weight is None else float(weight.sum())
+        if before is None:
+            first = self._first_clusters(data, weight, K)
+        else:
+            first = starting_from(self._warm(before.model), before.model.as_stats())
         return Problem(
             data=data,
-            first=self._first_clusters(data, weight, K) if before is None else self._start_from(before.model),
+            first=first,
             step=self._local_step(K),
             learner=learner,
             engine=self._engine(),
@@ -256,7 +261,7 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         weight, pseudo = checked_weights(sample_weight, data), None
         is_first = f is None
         if f is None:
-            model, pseudo = self._first_clusters(data, weight, K).model(self._rng())
+            model, pseudo = self._first_clusters(data, weight, K)(self._rng())
             f = FittedMixture(reading=reading, model=model)
         before, shards = f.model, Shards(data, in_order(data), weight)
         step, learner = self._local_step(f.n_topics, is_stream=True), self._component("learner")

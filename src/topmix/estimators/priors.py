@@ -99,7 +99,7 @@ class FirstTopics:
     posteriors: Posteriors | None = None
     is_searching: bool = False
 
-    def model(self, rng: np.random.Generator) -> tuple[TopicModel, object]:
+    def __call__(self, rng: np.random.Generator) -> tuple[TopicModel, object]:
         if self.warm is not None:
             model = replace(self.warm, document_options=self.empty.document_options)
         else:

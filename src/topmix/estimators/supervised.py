@@ -25,7 +25,7 @@ from topmix.estimators.lda import LDA, TargetTopics
 from topmix.estimators.priors import document_prior_of
 from topmix.io.columns import check_one_each
 from topmix.io.reading import Reading
-from topmix.learn.fit import FitSettings, Given, Problem, run
+from topmix.learn.fit import FitSettings, Problem, run, starting_from
 from topmix.learn.learners import Batch, Memoized
 from topmix.learn.schedules import ResponsePasses, joined
 from topmix.models.covariate_prior import LabelPrior
@@ -374,7 +374,7 @@ def _responding(problem: Problem, model: TopicModel, docs: DocTopics, weight: fl
         prior = prior.responding_to(responded)
     start = replace(copy.deepcopy(model), prior=prior)
     empty = replace(problem.empty, prior=prior)
-    return replace(problem, first=Given(start, start.pseudo_counts()), plan=ResponsePasses, empty=empty)
+    return replace(problem, first=starting_from(start, start.pseudo_counts()), plan=ResponsePasses, empty=empty)
 
 
 def _of_processors(engine: Engine) -> Engine:

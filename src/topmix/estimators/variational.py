@@ -30,7 +30,7 @@ from topmix.io.formulas import Design
 from topmix.io.priors import ColumnPrior, Covariates, VersionPrior
 from topmix.io.reading import How, Reading
 from topmix.learn.checkpoint import TopicFiles
-from topmix.learn.fit import FitSettings, Given, PassPlan, Problem, run
+from topmix.learn.fit import FitSettings, PassPlan, Problem, run, starting_from
 from topmix.learn.history import Outcome, Record
 from topmix.learn.learners import streamed
 from topmix.learn.sampling import FIRST_PASSES, LAST_PASSES, SamplingSchedule
@@ -141,7 +141,7 @@ class VariationalTopics(Learning, EditedTopics):
             model = replace(result.model.on_host(), document_options=self._document_options(), partner=None)
             further = replace(
                 problem,
-                first=Given(VersionedTopics.of(model)),
+                first=starting_from(VersionedTopics.of(model)),
                 step=self._inference().step(0),
                 learner=ByVersion(corpus, corpus.version, reading.versions.place, len(reading.versions.names)),
                 engine=Threads(),
@@ -250,7 +250,7 @@ class VariationalTopics(Learning, EditedTopics):
         problem = self._problem(corpus, reading, searches=False)
         assert problem.empty is not None
         if f is None:
-            f, model = FittedTopics(reading=reading, model=problem.empty), problem.first.model(self._rng())[0]
+            f, model = FittedTopics(reading=reading, model=problem.empty), problem.first(self._rng())[0]
         else:
             model = replace(f.topics.grown(corpus.n_words), document_options=problem.empty.document_options)
         n_seen = f.n_seen + corpus.n_docs

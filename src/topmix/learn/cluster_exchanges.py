@@ -18,7 +18,7 @@ from topmix import _core
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.shard import Shards, VectorShard
 from topmix.learn.clusters import learned
-from topmix.learn.fit import FitSettings, Given, Interrupted, Problem, run
+from topmix.learn.fit import FitSettings, Interrupted, Problem, run, starting_from
 from topmix.learn.history import Outcome
 from topmix.learn.learners import Batch
 from topmix.learn.topic_moves import Pair, names_of
@@ -95,7 +95,7 @@ def _continued(
     """After some passes more from a model; None where a cluster has too few rows for its covariance."""
     assert isinstance(problem.step, GroupStep)
     further = replace(
-        problem, first=Given(model, model.as_stats()), step=replace(problem.step, warm_up=0), max_iter=passes,
+        problem, first=starting_from(model, model.as_stats()), step=replace(problem.step, warm_up=0), max_iter=passes,
         least_gain=least_gain, is_warm=True, warm_up=0, keep=None,
     )  # fmt: skip
     quiet = replace(settings, n_init=1, max_time=None, callbacks=(), verbose=0, keeps_last=False)

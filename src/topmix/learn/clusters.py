@@ -27,7 +27,7 @@ from topmix.engines.local import Threads
 from topmix.learn.fit import Schedule
 from topmix.learn.learners import Learner, Memoized, Passes, PassResult, State
 from topmix.models.document_prior import Prior
-from topmix.models.frame import SingularCovariance
+from topmix.models.frame import GaussianStats, SingularCovariance
 from topmix.models.gaussian import Gaussian, GaussianPrior
 from topmix.models.gaussian_start import (
     DENSE_SAMPLE,
@@ -42,7 +42,7 @@ from topmix.models.gaussian_start import (
     summary,
     whole,
 )
-from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture, StickBreaking, WeightPrior
+from topmix.models.mixture import Admixture, Allocation, Mixture, WeightPrior
 from topmix.models.model import Assignment, Likelihood, SomeModel, SomeTotal
 from topmix.steps.rows import BY_CANDIDATES, MixtureStep
 
@@ -70,25 +70,22 @@ class ClusterStart(Protocol):
         """Clusters, and the number of rows in each, if that is known."""
 
 
-@dataclass(frozen=True)
-class FirstClusters:
+@one_thread()
+def first_clusters(
+    weights: Allocation | Prior, start: ClusterStart, n_features: int, rng: np.random.Generator
+) -> tuple[Mixture | Admixture, SomeTotal]:
     """Where a fit of clusters starts: a model, and the statistics that it was made from, if they are known."""
+    likelihood, N = start.first(rng)
+    if isinstance(weights, Prior):  # of groups
+        assert N is not None
+        model: Mixture | Admixture = Admixture(weights, likelihood, N.copy(), likelihood.objective, n_features)
+    else:
+        weights = weights if N is None else weights.update(N)
+        model = Mixture(weights, likelihood, n_features, len(weights.weights()))
+    return model, None if N is None else model.as_stats()
 
-    weights: FiniteDirichlet | StickBreaking | Prior  # of a mixture, or of the groups of an admixture
-    start: ClusterStart
-    n_features: int
 
-    def model(self, rng: np.random.Generator) -> tuple[Mixture | Admixture, SomeTotal]:
-        with one_thread():
-            likelihood, N = self.start.first(rng)
-            model: Mixture | Admixture
-            if isinstance(self.weights, FiniteDirichlet | StickBreaking):
-                weights = self.weights if N is None else self.weights.update(N)
-                model = Mixture(weights, likelihood, self.n_features, len(weights.weights()))
-            else:
-                assert N is not None
-                model = Admixture(self.weights, likelihood, N.copy(), likelihood.objective, self.n_features)
-            return model, None if N is None else model.as_stats()
+Sample = tuple[np.ndarray, np.ndarray | None]  # rows in a random order, and their weights, on average one
 
 
 class Start(NamedTuple):
@@ -141,18 +138,19 @@ class GaussianStart:
         elif any(part is None for part in self.parts):
             trials = self._trials(self.how, rng)
         if any(part is not None for part in self.parts):
-            n_rows = float(len(self.data)) if self.weight is None else float(self.weight.sum())
-            N = trials[0].model.total.N if weights is None else weights * n_rows
+            N = trials[0].model.total.N if weights is None else weights * self._n_rows
             means = trials[0].model.mean() if means is None else means
             covariances = trials[0].model.covariances() if covariances is None else covariances
             trials = [Start(at(self.empty, N, means, covariances), SETTLING_PASSES)]
         model, is_open = trials[0].model, self.is_open and self.prior is None
         if len(trials) > 1 or is_open:
-            x, w = sampled(self.empty, self.data, self.weight, rng)
-            best = self._best(trials, x, w, rng)
+            sample = self._sampled(rng)
+            best = self._best(trials, sample, rng)
             if is_open:
                 one = 1.0 if self.weight is None else float(self.weight.sum()) / np.count_nonzero(self.weight)
-                self.prior = chosen_prior(best.model, w, best.two, self.settings["degrees_of_freedom_prior"], one)
+                self.prior = chosen_prior(
+                    best.model, sample[1], best.two, self.settings["degrees_of_freedom_prior"], one
+                )
             model = model if is_given else best.model
         if self.prior is not None:
             model = replace(model, prior=self.prior)
@@ -167,8 +165,8 @@ class GaussianStart:
         if how != "auto":
             return [Start(self._start(how, rng), SETTLING_PASSES)]
         if self.K <= FEW_CLUSTERS and N < MANY_ROWS and not zero_mean:
-            x, w = sampled(self.empty, self.data, self.weight, rng, at_most=LEAST_ROWS)
-            by_spread = not is_tied and differ_by_spread(self.empty, x, w)
+            sample = self._sampled(rng, at_most=LEAST_ROWS)
+            by_spread = not is_tied and differ_by_spread(self.empty, *sample)
             others = self._grown(rng, SETTLING_PASSES, LEAST_GAIN) if by_spread else []
             trials = [Start(self._start("kmeans", rng), SETTLING_PASSES)]
             if not by_spread and in_many_units(self.empty):
@@ -180,7 +178,7 @@ class GaussianStart:
         trials = [] if is_tied else self._grown(rng, 0)
         ways = ["k-means++"] if zero_mean else ["lloyd in the frame", *(["lloyd"] if is_tied else [])]
         trials += [Start(self._start(way, rng), TRIAL_PASSES) for way in ways]
-        best = self._best(trials, *sampled(self.empty, self.data, self.weight, rng), rng, JUDGES)
+        best = self._best(trials, self._sampled(rng), rng, JUDGES)
         return [Start(best.model, SETTLING_PASSES)]
 
     def _grown(self, rng: np.random.Generator, n_passes: int, least_gain: float = 0.0) -> list[Start]:
@@ -189,63 +187,77 @@ class GaussianStart:
         return []
 
     def _start(self, way: str, rng: np.random.Generator) -> Gaussian:
-        if way != "split":
-            return start(self.empty, self.data, self.weight, way, rng)
-        return grown(self.empty, self.weights, self.data, self.weight, self.n_active, rng.spawn(1)[0])
+        return start(self.empty, self.data, self.weight, way, rng) if way != "split" else self._split(rng.spawn(1)[0])
 
-    def _best(
-        self,
-        trials: list[Start],
-        x: np.ndarray,
-        w: np.ndarray | None,
-        rng: np.random.Generator,
-        n_judges: int = 1 << 62,
-    ) -> Settled:
+    def _split(self, rng: np.random.Generator) -> Gaussian:
+        """K clusters by growth, from statistics that come to as many rows as there are."""
+        x, w = self._sampled(rng)
+        clusters = whole(self.empty, x, w)
+        model, S = Mixture(self.weights.of(1), clusters, x.shape[1], 1), clusters.total.copy()
+        for k in sizes(self.K)[1:]:
+            n = min(len(x), max(LEAST_ROWS, self._rows_of_each * k))
+            sample, of_rows = Rows(x[:n], check=False), None if w is None else w[:n]
+            tables = model.tables(np.zeros(0, np.int64))
+            a = Gaussian.assign(VectorShard(x, slice(0, n), of_rows), tables.likelihood, tables.log_weights, 1)
+            assert isinstance(model.likelihood, Gaussian)
+            S = divided(model.likelihood, a.x, of_rows, a.cluster[:, 0], k)
+            shards = Shards(sample, at_random(sample, BATCHES, rng), of_rows)
+            n_passes = LAST_PASSES if k == self.K else PASSES
+            model = learned(self._mixture(S), shards, min(self.n_active, k), Memoized(), n_passes)
+            before, S = S, model.likelihood.total.copy()
+            lost = S.N < LEAST_SHARE * before.N  # again as they were divided: an empty cluster might never get any rows
+            if lost.any():
+                S.N[lost], S.first[lost], S.second[lost] = before.N[lost], before.first[lost], before.second[lost]
+                model = self._mixture(S)
+        S.scale(self._n_rows / S.N.sum())
+        return self.empty.update(S, S.N)
+
+    def _best(self, trials: list[Start], sample: Sample, rng: np.random.Generator, n_judges: int = 1 << 62) -> Settled:
         """The first, unless another one makes rows clearly more likely."""
-        best, *others = (settled(t.model, self.weights, x, w, self.n_active, rng, t.n_passes, n_judges) for t in trials)
+        best, *others = (self._settled(trial, sample, rng, n_judges) for trial in trials)
+        _, w = sample
         for other, trial in zip(others, trials[1:], strict=True):
             if other.likelihood(w) > best.likelihood(w) + trial.least_gain * best.gain(w):
                 best = other
         return best
 
-
-def sizes(K: int) -> list[int]:
-    """1, 2, ..., K: each is half of the next, rounded up, so that nearly all clusters are divided each time. A choice
-    among them would prefer some kind of cluster again and again."""
-    return [*sizes(-(-K // 2)), K] if K > 1 else [1]
-
-
-def grown(
-    prepared: Gaussian,
-    weights: WeightPrior,
-    table: Rows,
-    weight: np.ndarray | None,
-    n_active: int,
-    rng: np.random.Generator,
-) -> Gaussian:
-    """K clusters, from statistics that come to as many rows as there are."""
-    (K, D), each = prepared.total.first.shape, rows_per_cluster(prepared)
-    x, w = sampled(prepared, table, weight, rng)
-    model = Mixture(weights.of(1), whole(prepared, x, w), D, 1)
-    S = model.likelihood.total.copy()
-    for k in sizes(K)[1:]:
-        n = min(len(x), max(LEAST_ROWS, each * k))
-        sample, of_rows = Rows(x[:n], check=False), None if w is None else w[:n]
+    def _settled(self, trial: Start, sample: Sample, rng: np.random.Generator, n_judges: int) -> Settled:
+        """Clusters after a few passes over rows in a random order, from statistics of as many rows as before."""
+        first, (x, w) = trial.model, sample
+        rows, n_rows, of_sample = Rows(x, check=False), first.total.N.sum(), float(len(x) if w is None else w.sum())
+        shards = Shards(rows, at_random(rows, max(1, min(BATCHES, len(x) // LEAST_ROWS)), rng), w)
+        model = self._mixture(first.total.copy().scale(of_sample / n_rows))
+        with suppress(SingularCovariance):  # of a part of the sample; then the clusters of the start will do
+            model = learned(model, shards, self.n_active, Memoized(), trial.n_passes)
         tables = model.tables(np.zeros(0, np.int64))
-        a = Gaussian.assign(VectorShard(x, slice(0, n), of_rows), tables.likelihood, tables.log_weights, 1)
-        assert isinstance(model.likelihood, Gaussian)
-        S = divided(model.likelihood, a.x, of_rows, a.cluster[:, 0], k)
-        model = Mixture(weights.of(k).update(S.N), prepared.update(S, S.N), D, k)
-        shards = Shards(sample, at_random(sample, BATCHES, rng), of_rows)
-        model = learned(model, shards, min(n_active, k), Memoized(), LAST_PASSES if k == K else PASSES)
-        total = model.likelihood.total
-        before, S = S, total.copy()
-        lost = S.N < LEAST_SHARE * before.N  # again as they were divided: an empty cluster might never get any rows
-        if lost.any():
-            S.N[lost], S.first[lost], S.second[lost] = before.N[lost], before.first[lost], before.second[lost]
-            model = Mixture(weights.of(k).update(S.N), prepared.update(S, S.N), D, k)
-    S.scale((float(len(table)) if weight is None else float(weight.sum())) / S.N.sum())
-    return prepared.update(S, S.N)
+        judges = VectorShard(x, slice(0, min(n_judges, len(x))), None)
+        two = Gaussian.assign(judges, tables.likelihood, tables.log_weights, min(2, self.K))
+        total = model.likelihood.total.copy().scale(n_rows / of_sample)
+        return Settled(replace(first, total=total).update(total, total.N), two)
+
+    def _mixture(self, S: GaussianStats) -> Mixture:
+        K, D = S.first.shape
+        return Mixture(self.weights.of(K).update(S.N), self.empty.update(S, S.N), D, K)
+
+    def _sampled(self, rng: np.random.Generator, at_most: int = 1 << 62) -> Sample:
+        """Enough rows for all clusters."""
+        weight, K, D = self.weight, self.K, self.data.shape[1]
+        usable = np.arange(len(self.data)) if weight is None else np.flatnonzero(weight > 0)
+        enough = max(LEAST_ROWS, self._rows_of_each * K)
+        size = min(len(usable), at_most, enough, max(2 * K, DENSE_SAMPLE // D))
+        rows, order = np.sort(rng.choice(usable, size, replace=False)), rng.permutation(size)
+        w = None if weight is None else weight[rows][order] / weight[rows].mean()
+        return np.ascontiguousarray(self.data.data[rows])[order], w
+
+    @property
+    def _rows_of_each(self) -> int:
+        """Rows of a sample for each cluster."""
+        shape = self.empty.shape
+        return max(ROWS_PER_CLUSTER, ROWS_PER_COLUMN * shape.D if shape.name == "full" else 0)
+
+    @property
+    def _n_rows(self) -> float:
+        return float(len(self.data)) if self.weight is None else float(self.weight.sum())
 
 
 class Settled(NamedTuple):
@@ -261,46 +273,10 @@ class Settled(NamedTuple):
         return max(self.likelihood(w) - self.model.of_all_rows(), 0.0)
 
 
-def settled(
-    first: Gaussian,
-    weights: WeightPrior,
-    x: np.ndarray,
-    w: np.ndarray | None,
-    n_active: int,
-    rng: np.random.Generator,
-    n_passes: int,
-    n_judges: int,
-) -> Settled:
-    """Clusters after a few passes over rows in a random order, from statistics that come to as many rows as before."""
-    K, D = first.total.first.shape
-    sample, n_rows, of_sample = Rows(x, check=False), first.total.N.sum(), float(len(x) if w is None else w.sum())
-    shards = Shards(sample, at_random(sample, max(1, min(BATCHES, len(x) // LEAST_ROWS)), rng), w)
-    total = first.total.copy().scale(of_sample / n_rows)
-    model = Mixture(weights.of(K).update(total.N), first.update(total, total.N), D, K)
-    with suppress(SingularCovariance):  # of a part of the sample; then the clusters of the start will do
-        model = learned(model, shards, n_active, Memoized(), n_passes)
-    tables = model.tables(np.zeros(0, np.int64))
-    judges = VectorShard(x, slice(0, min(n_judges, len(x))), None)
-    two = Gaussian.assign(judges, tables.likelihood, tables.log_weights, min(2, K))
-    total = model.likelihood.total.copy().scale(n_rows / of_sample)
-    return Settled(replace(first, total=total).update(total, total.N), two)
-
-
-def sampled(
-    model: Gaussian, table: Rows, weight: np.ndarray | None, rng: np.random.Generator, at_most: int = 1 << 62
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Rows in a random order, enough for all clusters, and their weights, on average one."""
-    K, D = model.total.first.shape
-    each = rows_per_cluster(model)
-    usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
-    size = min(len(usable), at_most, max(LEAST_ROWS, each * K), max(2 * K, DENSE_SAMPLE // D))
-    rows, order = np.sort(rng.choice(usable, size, replace=False)), rng.permutation(size)
-    w = None if weight is None else weight[rows][order] / weight[rows].mean()
-    return np.ascontiguousarray(table.data[rows])[order], w
-
-
-def rows_per_cluster(model: Gaussian) -> int:
-    return max(ROWS_PER_CLUSTER, ROWS_PER_COLUMN * model.shape.D if model.shape.name == "full" else 0)
+def sizes(K: int) -> list[int]:
+    """1, 2, ..., K: each is half of the next, rounded up, so that nearly all clusters are divided each time. A choice
+    among them would prefer some kind of cluster again and again."""
+    return [*sizes(-(-K // 2)), K] if K > 1 else [1]
 
 
 def learned(model: Mixture, shards: Shards, n_active: int, learner: Learner, n: int) -> Mixture:

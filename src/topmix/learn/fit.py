@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -49,19 +49,8 @@ INTERRUPTED = (
 )
 
 
-class First(Protocol):
-    def model(self, rng: np.random.Generator) -> tuple[SomeModel, SomeTotal]:
-        """A first model, and statistics that fade in the first pass, or None."""
-
-
-class Given(NamedTuple):
-    start: SomeModel
-    pseudo_counts: SomeTotal = None
-
-    def model(self, rng: np.random.Generator) -> tuple[SomeModel, SomeTotal]:
-        return self.start, self.pseudo_counts
-
-
+# A first model, and statistics that fade in the first pass, or None.
+First: TypeAlias = Callable[[np.random.Generator], tuple[SomeModel, SomeTotal]]
 PassPlan: TypeAlias = "Callable[[Fit, np.random.Generator], Schedule]"  # a schedule, perhaps with settings of its own
 
 
@@ -210,7 +199,7 @@ class Fit:
         """From the first model, or from the moment that a checkpoint holds."""
         p = self.problem
         if moment is None:
-            self.model, pseudo_counts = p.first.model(rng)
+            self.model, pseudo_counts = p.first(rng)
             self.state = State(pseudo_counts=pseudo_counts)
         else:
             self.model, self.state, self.history = moment.model, moment.state, list(moment.history)
@@ -357,6 +346,11 @@ class Fit:
 
 def no_passes() -> Passes:
     yield from ()
+
+
+def starting_from(model: SomeModel, pseudo_counts: SomeTotal = None) -> First:
+    """A start from this model."""
+    return lambda rng: (model, pseudo_counts)
 
 
 def restore_generator(rng: np.random.Generator, state: Mapping[str, object]) -> None:
