@@ -60,7 +60,7 @@ class Cuda(Engine):
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
         from topmix.engines.cuda_workers import BACKENDS, CudaWorkers
 
-        if isinstance(step, CandidateStep):
+        if type(step) is CandidateStep:
             raise ValueError("engine='cuda' scores rows by all clusters: use candidates=None, or engine='threads'")
         if type(step) not in BACKENDS:
             raise ValueError(

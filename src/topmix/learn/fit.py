@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 
 MOST_KEPT = 1 << 24  # features x components of a model that is copied after a pass: 128 MB
 FREE, SHARE = 0.01, 0.02  # seconds of a copy that are nothing, and the share of the time that longer ones may take
-INTERRUPTED = (
-    "the fit was interrupted, and has the model of pass {}: fit again with warm_start=True to go on from there"
-)
 
 
 # A first model, and statistics that fade in the first pass, or None.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -114,28 +114,37 @@ class CandidateStep(MixtureStep):
 
     full_every: int = 10  # visits
 
-    remembers: ClassVar[type[Kept] | None] = LastClusters
+    remembers: ClassVar[type[LastClusters]] = LastClusters
+    is_reported: ClassVar[bool] = False  # whether a pass says that it scored rows by candidates
 
     def __call__(
         self, shard: DataShard, tables: MixtureTables, memory: LastClusters | None, scratch: object
     ) -> StepResult:
-        visits = memory.visits if memory else 0
-        K, D, L = len(tables.log_weights), len(shard.cols), self.n_active
+        visits, begin = memory.visits if memory else 0, 0
+        last = memory if visits % self.full_every else None
         total: MixtureStats | None = None
-        best, begin = np.empty(shard.n_rows, np.int32), 0
-        # Rows of one cluster are scored together, so more rows at a time than a full scan needs.
-        for piece in shard.pieces(max(rows_at_a_time(K, L, D), min(1 << 18, (1 << 24) // D))):
+        kept = []
+        for piece in shard.pieces(self.rows_at_a_time(len(tables.log_weights), len(shard.cols))):
             rows = slice(begin, begin + piece.n_rows)
-            args = (piece, tables.likelihood, tables.log_weights, L)
-            if memory is None or visits % self.full_every == 0:
-                a = self.likelihood.assign(*args)
-            else:
-                a = self.likelihood.assign(*args, memory.best[rows])  # type: ignore[call-arg]
-            best[rows] = _best(a)
+            a, *near = self.scored(piece, tables, last, rows)
+            kept.append((_best(a), *near))
             stats = self.summary(piece, a, tables)
             total = stats if total is None else total.add(stats)
             begin += piece.n_rows
-        return StepResult(total, LastClusters(visits + 1, best))
+        info = {BY_CANDIDATES: float(shard.n_rows)} if self.is_reported and last is not None else {}
+        return StepResult(total, self.remembers(visits + 1, *map(np.concatenate, zip(*kept))), info)
+
+    def rows_at_a_time(self, K: int, D: int) -> int:
+        """Rows of one cluster are scored together, so more rows at a time than a full scan needs."""
+        return max(rows_at_a_time(K, self.n_active, D), min(1 << 18, (1 << 24) // D))
+
+    def scored(self, piece: DataShard, tables: MixtureTables, last: Memory, rows: slice) -> tuple[Any, ...]:
+        """An assignment of these rows, by what is known of them since the last visit, or by all clusters; and what to
+        remember of them besides the best cluster."""
+        args = piece, tables.likelihood, tables.log_weights, self.n_active
+        if last is None:
+            return (self.likelihood.assign(*args),)
+        return (self.likelihood.assign(*args, last.best[rows]),)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)
@@ -145,37 +154,27 @@ class RowCandidates(LastClusters):
 
 
 @dataclass(frozen=True)
-class RowCandidateStep(MixtureStep):
+class RowCandidateStep(CandidateStep):
     """As MixtureStep for directions, but most visits score a row by the clusters that scored highest at its last full
     scan, and by no others. For rows of many dimensions: these say little about the clusters near their best one."""
 
+    full_every: int = 5
     n_candidates: int = N_CANDIDATES
-    full_every: int = 5  # visits
 
-    remembers: ClassVar[type[Kept] | None] = RowCandidates
+    remembers: ClassVar[type[LastClusters]] = RowCandidates
+    is_reported: ClassVar[bool] = True
 
-    def __call__(
-        self, shard: SomeShard, tables: MixtureTables, memory: RowCandidates | None, scratch: object
-    ) -> StepResult:
-        visits, t, log_weights = memory.visits if memory else 0, tables.likelihood, tables.log_weights
-        scans = memory is None or visits % self.full_every == 0
-        total: MixtureStats | None = None
-        best, clusters = np.empty(shard.n_rows, np.int32), np.empty((shard.n_rows, self.n_candidates), np.int32)
-        begin = 0
-        for piece in shard.pieces(rows_at_a_time(len(log_weights), self.n_active, len(shard.cols))):
-            rows = slice(begin, begin + piece.n_rows)
-            if memory is None or scans:
-                a = self.likelihood.assign(piece, t, log_weights, self.n_candidates)
-                best[rows], clusters[rows] = _best(a), a.cluster
-            else:
-                best[rows], clusters[rows] = memory.best[rows], memory.clusters[rows]
-            a = VonMisesFisher.assign(piece, t, log_weights, self.n_active, (best[rows], clusters[rows]))
-            best[rows] = _best(a)
-            stats = self.summary(piece, a, tables)
-            total = stats if total is None else total.add(stats)
-            begin += piece.n_rows
-        info = {} if scans else {BY_CANDIDATES: float(shard.n_rows)}
-        return StepResult(total, RowCandidates(visits + 1, best, clusters), info)
+    def rows_at_a_time(self, K: int, D: int) -> int:
+        return rows_at_a_time(K, self.n_active, D)
+
+    def scored(self, piece: SomeShard, tables: MixtureTables, last: Memory, rows: slice) -> tuple[Any, ...]:
+        args = piece, tables.likelihood, tables.log_weights
+        if last is None:
+            a = VonMisesFisher.assign(*args, self.n_candidates)
+            best, near = _best(a), a.cluster
+        else:
+            best, near = last.best[rows], last.clusters[rows]
+        return VonMisesFisher.assign(*args, self.n_active, (best, near)), near
 
 
 def _best(a: Assignment) -> np.ndarray:
