@@ -413,7 +413,7 @@ def test_what_a_merger_gains_is_exact(monkeypatch):
         before = bound(here.model, here.memory, lengths, rows, H)
         for (j, k), gain in list(zip(found, gains))[:3]:
             move = cluster_search.merger(K, [(j, k)])
-            model = here.model.regrouped(move.moved, here.total.D, move.parts)
+            model = here.model.reassigned(move.moved, here.total.D, move.parts)
             memory = {b: replace(v, groups=topic_moves.moved(v.groups, move.moved)) for b, v in here.memory.items()}
             a, b = sample.r[:, j], sample.r[:, k]
             lost = np.sum(xlogy(a + b, a + b) - xlogy(a, a) - xlogy(b, b))

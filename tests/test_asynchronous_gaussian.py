@@ -37,7 +37,7 @@ def started(kind: str, objective: str = "vb", zero_mean: bool = False, reg: floa
     settings = {"covariance_type": kind, "objective": objective, "zero_mean": zero_mean, "covariance_prior": prior}
     g = empty(about, "float64", K, reg_covar=reg, **settings)
     g = start(g, table, None, "k-means++", np.random.default_rng(seed))
-    model = Mixture(FiniteDirichlet.uniform(0.3, K, objective).update(g.total.N), g, D, K)
+    model = Mixture(FiniteDirichlet.uniform(0.3, K, objective).update(g.total.N), g, D)
     return model, g.frame.points(table.data)
 
 

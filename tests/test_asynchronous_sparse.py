@@ -45,7 +45,7 @@ class Counts:
         corpus = Corpus.from_scipy(sp.csr_array(self.X))
         words, _ = WordStart(corpus, None, K, 0.3, objective, 0.3, "documents").first(np.random.default_rng(0))
         weights = FiniteDirichlet.uniform(0.3, K, objective).update(np.full(K, N / K))
-        self.model, self.twin_rows = Mixture(weights, words, V, K), self.X
+        self.model, self.twin_rows = Mixture(weights, words, V), self.X
 
     def rows(self, core, entries):
         words, weights = self.model.likelihood, self.model.allocation
@@ -75,7 +75,7 @@ class Gaussians:
                   covariance_prior=prior, reg_covar=1e-2)  # fmt: skip
         g = start(g, table, None, "k-means++", np.random.default_rng(0))
         weights = FiniteDirichlet.uniform(0.3, K, g.objective).update(g.total.N)
-        self.model, self.twin_rows = Mixture(weights, g, V, K), g.frame.points(self.X)
+        self.model, self.twin_rows = Mixture(weights, g, V), g.frame.points(self.X)
 
     def rows(self, core, entries):
         g, p, clusters = (

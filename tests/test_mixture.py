@@ -191,7 +191,7 @@ def test_score_samples_is_the_log_of_summed_weights(docs):
 def test_a_start_does_not_need_as_many_rows_as_clusters():
     corpus = Corpus.from_scipy(np.array([[1.0, 0, 2], [0, 0, 0]]))
     likelihood, _ = WordStart(corpus, None, 5, 0.1, "vb", 0.2, "documents").first(np.random.default_rng(0))
-    model = Mixture(FiniteDirichlet.uniform(0.2, 5), likelihood, 3, 5)
+    model = Mixture(FiniteDirichlet.uniform(0.2, 5), likelihood, 3)
     assert np.all(np.isfinite(model.tables(np.arange(3, dtype=np.int32)).likelihood.Elogphi))
     np.testing.assert_allclose(likelihood.mean().sum(axis=1), 1)
 

@@ -160,7 +160,7 @@ def mixture(cut) -> Callable[..., tuple[Mixture, Callable[[int], Shards]]]:
         if variant == "candidates":
             likelihood = replace(likelihood, n_candidates=3)
         allocation: Any = (StickBreaking if variant == "sticks" else FiniteDirichlet).uniform(1 / K, K, objective)
-        return Mixture(allocation, likelihood, data.shape[1], K), lambda n: cut(data, n)
+        return Mixture(allocation, likelihood, data.shape[1]), lambda n: cut(data, n)
 
     return make
 

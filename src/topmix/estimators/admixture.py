@@ -242,7 +242,8 @@ class AdmixtureEstimator(VectorMixture):
 
     def _weight_prior(self) -> WeightPrior:
         """Of the mixtures that clusters start from."""
-        return WeightPrior(FiniteDirichlet, None, self._objective())
+        objective = self._objective()
+        return lambda K: FiniteDirichlet.uniform(1.0 / K, K, objective)
 
     def _learner(self) -> Learner:
         learner = super()._learner()

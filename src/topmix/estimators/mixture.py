@@ -153,15 +153,16 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
 
     def _prior(self, K: int) -> Allocation | Prior:
         """Of weights, before anything is learned."""
-        return self._weight_prior().of(K)
+        return self._weight_prior()(K)
 
     def _weight_prior(self) -> WeightPrior:
         kind = WEIGHTS[one_of(self.weight_concentration_prior_type, WEIGHTS, "weight_concentration_prior_type")]
-        if kind is StickBreaking and self._objective() == "ml":
+        prior, objective = self.weight_concentration_prior, self._objective()
+        if kind is StickBreaking and objective == "ml":
             raise ValueError(NO_PROCESS)
-        prior = self.weight_concentration_prior
-        prior = None if prior is None else positive_number(prior, "weight_concentration_prior")
-        return WeightPrior(kind, prior, self._objective())
+        if prior is not None:
+            prior = positive_number(prior, "weight_concentration_prior")
+        return lambda K: kind.uniform(1.0 / K if prior is None else prior, K, objective)
 
     def _local_step(self, K: int, *, is_stream: bool = False) -> LocalStep:
         """A stream remembers nothing of a row."""

@@ -34,7 +34,7 @@ from topmix.learn.fit import FitSettings, PassPlan, Problem, run, starting_from
 from topmix.learn.history import Outcome, Record
 from topmix.learn.learners import streamed
 from topmix.learn.sampling import FIRST_PASSES, LAST_PASSES, SamplingSchedule
-from topmix.learn.schedules import MOST_PASSES, ByVersion, TopicPasses, VersionedTopics, VersionPasses
+from topmix.learn.schedules import MOST_PASSES, ByVersion, TopicPasses, VersionPasses
 from topmix.models.covariate_prior import BURN_IN, KEPT_DRAWS
 from topmix.models.topics import RESTARTED, DocumentOptions, TopicModel
 from topmix.models.word_versions import WordVersions
@@ -141,7 +141,7 @@ class VariationalTopics(Learning, EditedTopics):
             model = replace(result.model.on_host(), document_options=self._document_options(), partner=None)
             further = replace(
                 problem,
-                first=starting_from(VersionedTopics.of(model)),
+                first=starting_from(model),
                 step=self._inference().step(0),
                 learner=ByVersion(corpus, corpus.version, reading.versions.place, len(reading.versions.names)),
                 engine=Threads(),
@@ -215,11 +215,10 @@ class VariationalTopics(Learning, EditedTopics):
         """What there is after these passes. A warm start keeps names and edits."""
         before = self._fitted if self._is_warm() else None
         places = None if before is None or before.n_topics != model.n_components else before.places
-        versioned = model if isinstance(model, VersionedTopics) else None
         return FittedTopics(
             reading=reading,
-            model=self._reported(model if versioned is None else versioned.topics()),
-            versions=None if versioned is None else versioned.versions,
+            model=self._reported(replace(model, versions=None)),
+            versions=model.versions,
             labels=labels,
             history=tuple(history),
             n_iter=len(history),

@@ -23,7 +23,6 @@ from topmix.io.documents import AS_IT_IS, read
 from topmix.io.reading import How, Reading
 from topmix.io.rows import split_texts
 from topmix.models.gaussian import Gaussian
-from topmix.models.mixture import Admixture
 from topmix.models.statistics import MixtureStats
 from topmix.models.von_mises_fisher import VonMisesFisher
 from topmix.results import edits
@@ -190,7 +189,7 @@ class VectorMixture(MixtureEstimator):
             r = np.asarray(two.fit(of_one).predict_proba(of_one))
         if r.sum(axis=0).min() < LEAST_HALF:
             raise ValueError(f"cluster {k} cannot be split: too few rows are in it")
-        K, N = f.n_topics, f.model.sizes if isinstance(f.model, Admixture) else f.model.as_stats().N
+        K, N = f.n_topics, f.model.sizes
         parts, places, scale = np.eye(K + 1, K), np.zeros((K + 1, 2)), float(max(N[k], 0.0)) / len(mine)
         parts[k, k], places[k, 0], places[K, 1] = 0.0, scale, scale
         clusters = f.model.likelihood

@@ -24,7 +24,7 @@ from topmix.learn.learners import Batch
 from topmix.learn.topic_moves import Pair, names_of
 from topmix.models.frame import SingularCovariance
 from topmix.models.gaussian import Gaussian
-from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture
+from topmix.models.mixture import Admixture, Mixture
 from topmix.models.statistics import MixtureStats
 from topmix.models.von_mises_fisher import VonMisesFisher
 from topmix.steps.rows import AssignGroupsStep, GroupStep
@@ -82,10 +82,8 @@ def _exchanges(model: Admixture, problem: Problem, rng: np.random.Generator) -> 
     r = np.zeros((len(sample), K))
     shares = a.r.astype(np.float64)
     np.put_along_axis(r, a.cluster.astype(np.intp), shares / shares.sum(axis=1, keepdims=True), axis=1)
-    weights = FiniteDirichlet.uniform(1.0 / K, K, model.objective).update(np.maximum(model.sizes, 0.0))
-    clusters = Mixture(weights, model.likelihood, model.n_features, K)
-    for trial in trials(clusters, sample, r, model.n_parameters() / K):
-        yield replace(model, likelihood=trial.likelihood, sizes=trial.as_stats().N)
+    for trial in trials(model.as_mixture(), sample, r, model.n_parameters() / K):
+        yield replace(model, likelihood=trial.likelihood, sizes=trial.sizes)
 
 
 def _continued(
@@ -135,7 +133,7 @@ def likeness(r: np.ndarray) -> np.ndarray:
 
 def in_two(model: Mixture, rows: Rows, r: np.ndarray, least_gain: float) -> list[Halved]:
     """The clusters that two would make more likely by more than that, the most promising first."""
-    main, N = r.argmax(axis=1), np.maximum(model.as_stats().N, 0.0)
+    main, N = r.argmax(axis=1), np.maximum(model.sizes, 0.0)
     found = []
     for k in range(model.n_components):
         born = divided(model, Rows(rows.data[np.flatnonzero(main == k)], check=False))
@@ -161,7 +159,7 @@ def divided(model: Mixture, rows: Rows) -> tuple[float, MixtureStats] | None:
         two = learned(model.regrouped(none, (np.eye(2), born)), shards, 2, Batch(), PASSES)
     except SingularCovariance:  # too few rows are left in one
         return None
-    if two.as_stats().N.min() < 2:
+    if two.sizes.min() < 2:
         return None
     shard, of_rows = VectorShard(rows.data, slice(0, len(rows)), None), []
     for mixture in (two, one):

@@ -37,7 +37,7 @@ from topmix.learn.fit import Fit
 from topmix.learn.learners import PassResult
 from topmix.learn.search import Move, Search, SearchSnapshot
 from topmix.learn.topic_moves import Pair, by_topic, moved, names_of, of_documents, of_sticks
-from topmix.models.mixture import Admixture, FiniteDirichlet, Mixture
+from topmix.models.mixture import Admixture
 from topmix.models.stick_prior import StickPrior
 from topmix.models.stored import Stored, integer
 from topmix.steps.rows import MOST_COMMON, GroupStep, GroupVisit
@@ -121,7 +121,7 @@ class SearchedClusters(Search[ClusterSnapshot], ClusterPasses):
         if found is None:
             return None
         self.tried.n += 1
-        model = here.model.regrouped(found.moved, here.total.D, found.parts, *found.born)
+        model = here.model.reassigned(found.moved, here.total.D, found.parts, *found.born)
         M, times = found.moved, self.step.warm_up - found.warm_up
         if found.warm_up:  # groups start from what they have in common
             memory = {b: GroupVisit(times, moved(v.groups, np.zeros_like(M))) for b, v in here.memory.items()}
@@ -141,9 +141,7 @@ class SearchedClusters(Search[ClusterSnapshot], ClusterPasses):
                 together.append(pair)
         for n in halves(len(together)):
             yield merger(K, together[:n])
-        weights = FiniteDirichlet.uniform(1.0 / K, K, here.model.objective).update(np.maximum(here.model.sizes, 0.0))
-        clusters = Mixture(weights, here.model.likelihood, here.model.n_features, K)
-        cut = in_two(clusters, sample.rows, sample.r, 0.0)
+        cut = in_two(here.model.as_mixture(), sample.rows, sample.r, 0.0)
         for n in halves(min(len(cut), max(self.max_clusters - K, 0))):
             yield division(K, cut[:n])
         if self.refreshed != K and self.step.warm_up > REFRESH:
@@ -194,12 +192,12 @@ class SearchedClusters(Search[ClusterSnapshot], ClusterPasses):
         found = sorted({(min(j, k), max(j, k)) for j, row in enumerate(best.tolist()) for k in row if near[j, k] > 0})
         if not found:
             return [], np.zeros(0)
-        S, N = model.as_stats().S, np.maximum(model.sizes, 0.0)
-        now = model.likelihood.bound(S.S, N) - cost(model, N) + of_sticks(prior, np.arange(K), D)
+        S, N = model.likelihood.total, np.maximum(model.sizes, 0.0)
+        now = model.likelihood.bound(S, N) - cost(model, N) + of_sticks(prior, np.arange(K), D)
         gains = of_documents(sp.csc_array(self._counts(here)), prior, D, found) - now
         for i, (j, k) in enumerate(found):
             parts = merger(K, [(j, k)]).parts
-            likelihood, sizes = model.likelihood.regrouped([(parts, S.S)], parts @ N), parts @ N
+            likelihood, sizes = model.likelihood.regrouped([(parts, S)], parts @ N), parts @ N
             gains[i] += likelihood.bound(likelihood.total, sizes) - cost(model, sizes)
             gains[i] += of_sticks(prior, names_of(K, [(j, k)]), D)
             a, b = r[:, j], r[:, k]

@@ -81,7 +81,7 @@ def first_clusters(
         model: Mixture | Admixture = Admixture(weights, likelihood, N.copy(), likelihood.objective, n_features)
     else:
         weights = weights if N is None else weights.update(N)
-        model = Mixture(weights, likelihood, n_features, len(weights.weights()))
+        model = Mixture(weights, likelihood, n_features)
     return model, None if N is None else model.as_stats()
 
 
@@ -193,7 +193,7 @@ class GaussianStart:
         """K clusters by growth, from statistics that come to as many rows as there are."""
         x, w = self._sampled(rng)
         clusters = whole(self.empty, x, w)
-        model, S = Mixture(self.weights.of(1), clusters, x.shape[1], 1), clusters.total.copy()
+        model, S = Mixture(self.weights(1), clusters, x.shape[1]), clusters.total.copy()
         for k in sizes(self.K)[1:]:
             n = min(len(x), max(LEAST_ROWS, self._rows_of_each * k))
             sample, of_rows = Rows(x[:n], check=False), None if w is None else w[:n]
@@ -237,7 +237,7 @@ class GaussianStart:
 
     def _mixture(self, S: GaussianStats) -> Mixture:
         K, D = S.first.shape
-        return Mixture(self.weights.of(K).update(S.N), self.empty.update(S, S.N), D, K)
+        return Mixture(self.weights(K).update(S.N), self.empty.update(S, S.N), D)
 
     def _sampled(self, rng: np.random.Generator, at_most: int = 1 << 62) -> Sample:
         """Enough rows for all clusters."""

@@ -6,7 +6,7 @@ are schedules too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -114,22 +114,6 @@ ETA = 0.01  # prior count of a word in a parent
 
 
 @dataclass(frozen=True)
-class VersionedTopics(TopicModel):
-    versions: WordVersions | None = None  # the words have the counts of all versions
-
-    @classmethod
-    def of(cls, model: TopicModel) -> VersionedTopics:
-        return cls(**{f.name: vars(model)[f.name] for f in fields(TopicModel)})
-
-    def topics(self) -> TopicModel:
-        return TopicModel(self.prior, self.words, self.document_options)
-
-    def bound(self, total: TopicStats) -> dict[str, float]:
-        assert self.versions is not None
-        return {"data": self.versions.bound(), "entropy": total.H, "allocation": self.prior.bound(total)}
-
-
-@dataclass(frozen=True)
 class ByVersion(PassMaker):
     """Visits documents version by version."""
 
@@ -156,7 +140,7 @@ class ByVersion(PassMaker):
     def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         return self.dealt[0]
 
-    def passes(self, model: VersionedTopics, workers: Workers, state: State) -> Passes:
+    def passes(self, model: TopicModel, workers: Workers, state: State) -> Passes:
         while True:
             halves, state.total, effort = self._visited(model, workers)
             counts = [a.plus(b) for a, b in zip(halves[::2], halves[1::2])]
@@ -168,7 +152,7 @@ class ByVersion(PassMaker):
             model = replace(model, words=model.words.update(state.total.S), versions=versions)
             model = (yield PassResult(model, state.total, Info(iterations=effort))) or model
 
-    def _visited(self, model: VersionedTopics, workers: Workers) -> tuple[list[WordStats], TopicStats, float]:
+    def _visited(self, model: TopicModel, workers: Workers) -> tuple[list[WordStats], TopicStats, float]:
         """Words of each half of each version, statistics of all documents, and iterations."""
         total, found = model.no_stats(), list[list[WordStats]]([] for _ in range(2 * self.n_versions))
         iterations, now, of = 0.0, model, -1

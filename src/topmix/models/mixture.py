@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import Annotated, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from topmix.base import dirichlet
 from topmix.base.checks import SMALLEST, one_of
 from topmix.base.fields import CheckedReader, Writer
 from topmix.models.document_prior import DocumentPrior, Prior
-from topmix.models.model import Likelihood, SomeTables
+from topmix.models.model import Likelihood, SomeTables, SomeTotal
 from topmix.models.statistics import MixtureStats, TopicStats
 from topmix.models.stick_prior import StickPrior
 from topmix.models.stored import Numbers, Stored, number
@@ -111,22 +112,40 @@ Allocation: TypeAlias = FiniteDirichlet | StickBreaking
 # The priors on weights that a mixture can have, by scikit-learn's names for them.
 WEIGHTS: dict[str, type[Allocation]] = {"dirichlet_distribution": FiniteDirichlet, "dirichlet_process": StickBreaking}
 
+WeightPrior: TypeAlias = Callable[[int], Allocation]  # the prior on the weights of any number of clusters
+Piece: TypeAlias = tuple[np.ndarray, MixtureStats]  # [new, K] how much new clusters have of each of these
 
-@dataclass(frozen=True)
-class WeightPrior:
-    """The prior on the weights of any number of clusters."""
 
-    kind: type[Allocation]
-    value: float | None  # None: one over the number of clusters
-    objective: str
+class Clusters:
+    """What mixtures and admixtures share."""
 
-    def of(self, K: int) -> Allocation:
-        return self.kind.uniform(1.0 / K if self.value is None else self.value, K, self.objective)
+    likelihood: Likelihood
+    n_features: int
+    sizes: np.ndarray  # [K] rows in each cluster
+
+    @property
+    def n_components(self) -> int:
+        return len(self.sizes)
+
+    def no_stats(self) -> SomeTotal:
+        K = self.n_components
+        return MixtureStats(self.likelihood.zeros(self.n_features, K), np.zeros(K), 0.0, 0.0)
+
+    def with_parts(self, parts: np.ndarray, born: Sequence[Piece]) -> tuple[Likelihood, np.ndarray]:
+        """Clusters that have these parts [new, K] of the present ones and of other statistics, and their sizes."""
+        pieces = [(parts, self.likelihood.total, self.sizes), *((share, stats.S, stats.N) for share, stats in born)]
+        N: np.ndarray = sum(share @ np.maximum(N, 0.0) for share, _, N in pieces)
+        return self.likelihood.regrouped([(share, S) for share, S, _ in pieces], N), N
+
+    def on_host(self) -> Self:
+        return replace(self, likelihood=self.likelihood.on_host())  # type: ignore[type-var]
+
+    def n_parameters(self) -> int:
+        """Numbers that are free, of clusters and of the weights of one mixture."""
+        return self.n_components - 1 + self.likelihood.n_parameters()
 
 
 # Mixtures: all rows share the weights.  docs/math.md, section 1.
-
-Piece: TypeAlias = tuple[np.ndarray, MixtureStats]  # [new, K] how much new clusters have of each of these
 
 
 class MixtureTables(NamedTuple):
@@ -137,13 +156,16 @@ class MixtureTables(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(Clusters):
     """p(x_n) = sum_k pi_k F(x_n | phi_k).  docs/math.md, section 1."""
 
     allocation: Allocation
     likelihood: Likelihood
     n_features: int
-    n_components: int
+
+    @cached_property
+    def sizes(self) -> np.ndarray:  # type: ignore[override]  # a field of admixtures
+        return self.allocation.counts()
 
     @property
     def objective(self) -> str:
@@ -153,13 +175,9 @@ class Mixture:
     def tables(self, cols: np.ndarray) -> MixtureTables:
         return MixtureTables(self.likelihood.tables(cols), self.allocation.log_weights())
 
-    def no_stats(self) -> MixtureStats:
-        K = self.n_components
-        return MixtureStats(self.likelihood.zeros(self.n_features, K), np.zeros(K), 0.0, 0.0)
-
     def as_stats(self) -> MixtureStats:
         """Statistics that this model would be the update of, for a learner to start from."""
-        return MixtureStats(self.likelihood.total, self.allocation.counts(), 0.0, 0.0)
+        return MixtureStats(self.likelihood.total, self.sizes.copy(), 0.0, 0.0)
 
     def update(self, total: MixtureStats) -> Mixture:
         N = total.N
@@ -175,19 +193,13 @@ class Mixture:
 
     def regrouped(self, parts: np.ndarray, *born: Piece) -> Mixture:
         """Other clusters: parts [new, K] is how much they have of each. `born` are parts of other statistics."""
-        likelihood, N = _regrouped(self.likelihood, [(parts, self.as_stats()), *born])
+        likelihood, N = self.with_parts(parts, born)
         weights = self.allocation.uniform(self.allocation.prior, len(N), self.objective).update(N)
-        return replace(self, allocation=weights, likelihood=likelihood, n_components=len(N))
-
-    def on_host(self) -> Mixture:
-        return replace(self, likelihood=self.likelihood.on_host())
+        return replace(self, allocation=weights, likelihood=likelihood)
 
     def weights(self) -> np.ndarray:
         """[K] the expected share of each cluster."""
         return self.allocation.weights()
-
-    def n_parameters(self) -> int:
-        return self.n_components - 1 + self.likelihood.n_parameters()
 
     def write(self, out: Writer) -> None:
         out.value("weights", next(name for name, kind in WEIGHTS.items() if isinstance(self.allocation, kind)))
@@ -198,13 +210,7 @@ class Mixture:
     def read(cls, file: CheckedReader, likelihood: type[Likelihood], V: int, K: int, objective: str) -> Mixture:
         one_of(objective, likelihood.objectives, "objective")
         weights = WEIGHTS[file.choice("weights", tuple(WEIGHTS))].read(file.at("weights"), K=K, objective=objective)
-        return cls(weights, likelihood.read(file.at("clusters"), V=V, D=V, K=K, objective=objective), V, K)
-
-
-def _regrouped(likelihood: Likelihood, pieces: Sequence[Piece]) -> tuple[Likelihood, np.ndarray]:
-    """Clusters that have these parts [new, K] of each of several statistics, and their sizes."""
-    N: np.ndarray = sum(parts @ np.maximum(stats.N, 0.0) for parts, stats in pieces)
-    return likelihood.regrouped([(parts, stats.S) for parts, stats in pieces], N), N
+        return cls(weights, likelihood.read(file.at("clusters"), V=V, D=V, K=K, objective=objective), V)
 
 
 # Admixtures: groups of rows mix clusters as documents mix topics.  docs/math.md, section A.
@@ -221,7 +227,7 @@ class AdmixtureTables(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Admixture:
+class Admixture(Clusters):
     """p(x_n) = sum_k pi_dk F(x_n | phi_k) for the rows n of group d. Statistics have MixtureStats in place of words."""
 
     prior: Prior
@@ -230,16 +236,11 @@ class Admixture:
     objective: str
     n_features: int
 
-    @property
-    def n_components(self) -> int:
-        return len(self.sizes)
-
     def tables(self, cols: np.ndarray) -> AdmixtureTables:
         return AdmixtureTables(self.likelihood.tables(cols), self.prior, self.weights())
 
     def no_stats(self) -> TopicStats:
-        K = self.n_components
-        return self.prior.no_stats(MixtureStats(self.likelihood.zeros(self.n_features, K), np.zeros(K), 0.0, 0.0))
+        return self.prior.no_stats(super().no_stats())
 
     def as_stats(self) -> TopicStats:
         """Statistics that these clusters would be the update of, for a learner to start from; of no groups."""
@@ -269,16 +270,22 @@ class Admixture:
             "allocation": prior.bound(total) + constant,  # which topics leave out at a point
         }
 
-    def regrouped(self, M: np.ndarray, D: float, parts: np.ndarray, *born: Piece) -> Admixture:
-        """The same under sticks that D groups have been seen for. M [K, K'] is what part of a cluster's rows goes to
-        which; parts [K', K] is what the new ones have of its statistics."""
-        likelihood, N = _regrouped(self.likelihood, [(parts, self.as_stats().S), *born])
+    def as_mixture(self) -> Mixture:
+        """The same clusters, of rows without groups."""
+        K = self.n_components
+        weights = FiniteDirichlet.uniform(1.0 / K, K, self.objective).update(np.maximum(self.sizes, 0.0))
+        return Mixture(weights, self.likelihood, self.n_features)
+
+    def reassigned(self, M: np.ndarray, D: float, parts: np.ndarray, *born: Piece) -> Admixture:
+        """Other clusters, under sticks that D groups have been seen for. M [K, K'] is what part of a cluster's rows
+        goes to which; parts [K', K] is what the new ones have of its statistics."""
+        likelihood, N = self.with_parts(parts, born)
         return replace(self, prior=self.prior.rescaled(lambda shares: shares @ M, D), likelihood=likelihood, sizes=N)
 
-    def edited(self, parts: np.ndarray, *born: Piece) -> Admixture:
-        """The same for clusters merged, divided or left out by hand. The prior of groups keeps its sum: those that are
-        born share, by their rows, what the others leave of it."""
-        likelihood, N = _regrouped(self.likelihood, [(parts, self.as_stats().S), *born])
+    def regrouped(self, parts: np.ndarray, *born: Piece) -> Admixture:
+        """As of a mixture. The prior of groups keeps its sum: clusters that are born share, by their rows, what the
+        others leave of it."""
+        likelihood, N = self.with_parts(parts, born)
         new: np.ndarray = sum((share @ stats.N for share, stats in born), np.zeros(len(parts)))
 
         def of(x: np.ndarray) -> np.ndarray:
@@ -289,17 +296,10 @@ class Admixture:
 
         return replace(self, prior=self.prior.rescaled(of), likelihood=likelihood, sizes=N)
 
-    def on_host(self) -> Admixture:
-        return replace(self, likelihood=self.likelihood.on_host())
-
     def weights(self) -> np.ndarray:
         """[K] the share of all rows that each cluster has."""
         sizes = np.maximum(self.sizes, 0.0)
         return sizes / max(float(sizes.sum()), 1e-300)
-
-    def n_parameters(self) -> int:
-        """Numbers that are free, of clusters and of the weights of one mixture."""
-        return self.n_components - 1 + self.likelihood.n_parameters()
 
     def write(self, out: Writer) -> None:
         self.prior.write(out.at("prior"))

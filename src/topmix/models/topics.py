@@ -19,6 +19,7 @@ from topmix.models.categorical import spread_rows
 from topmix.models.document_prior import Population, Prior
 from topmix.models.statistics import PseudoCounts, TopicStats
 from topmix.models.topic_words import TopicWords, WordTables
+from topmix.models.word_versions import WordVersions
 from topmix.models.words import WordTotal
 
 # How a document is solved under the topics of a model.
@@ -89,6 +90,7 @@ class TopicModel:
     words: TopicWords
     document_options: DocumentOptions = DocumentOptions()
     partner: np.ndarray | None = None  # pairs of topics whose merger the next pass is to weigh
+    versions: WordVersions | None = None  # the words then have the counts of all versions
 
     @property
     def n_components(self) -> int:
@@ -139,7 +141,8 @@ class TopicModel:
 
     def bound(self, total: TopicStats) -> dict[str, float]:
         """The objective, term by term, with topics at their optimum for these statistics."""
-        return {"data": self.words.bound(), "entropy": total.H, "allocation": self.prior.bound(total)}
+        data = self.words.bound() if self.versions is None else self.versions.bound()
+        return {"data": data, "entropy": total.H, "allocation": self.prior.bound(total)}
 
     def on_host(self) -> TopicModel:
         total = self.words.total.on_host()

@@ -16,7 +16,6 @@ import scipy.sparse as sp
 from topmix.base.checks import count_of_components
 from topmix.corpus.corpus import Corpus
 from topmix.learn.topic_moves import splits
-from topmix.models.mixture import Mixture
 from topmix.models.statistics import MixtureStats, PseudoCounts
 from topmix.models.topic_words import HeldWords
 from topmix.models.words import WordTotal
@@ -186,7 +185,7 @@ def regrouped(
     """Other clusters: parts [new, K] is how much they have of each. `born` is as in `Mixture.regrouped`; their words
     are for the caller to give."""
     texts = None if f.texts is None else f.texts.regrouped(parts)
-    model = f.model.regrouped(parts, *born) if isinstance(f.model, Mixture) else f.model.edited(parts, *born)
+    model = f.model.regrouped(parts, *born)
     after = replace(_renumbered(f, model.n_components, gone, {}), model=model, texts=texts, labels=None)
     if f.reproducibility is None:
         return after
