@@ -58,7 +58,7 @@ def test_word_statistics_add_as_float32_rows(seed, share):
     rng = np.random.default_rng(seed)
     (a, x), (b, y) = words(rng, share=share), words(rng)
     before = [f.copy() for f in (a.cols, a.indptr, a.topic, a.value, a.totals)]
-    c = a.plus(b)
+    c = a + b
     np.testing.assert_array_equal(c.to_dense(40), x + y)  # float32 + float32
     np.testing.assert_array_equal(c.totals, a.totals + b.totals)
     assert [f.dtype for f in (c.cols, c.indptr, c.topic, c.value)] == [np.int32, np.int64, np.uint16, np.float32]
@@ -73,7 +73,7 @@ def test_statistics_of_every_kind_add_as_new_values():
     (a, x), (b, y) = words(rng), words(rng)
     one = TopicStats(a, 1.0, 2.0, 3.0, 4.0, np.ones(7), np.zeros(0))
     two = TopicStats(b, 10.0, 20.0, 30.0, 40.0, np.full(7, 2.0), np.zeros(0))
-    both = one.plus(two)
+    both = one + two
     assert (both.D, both.H, both.G, both.A, both.T.tolist(), len(both.M)) == (11, 22, 33, 44, [3.0] * 7, 0)
     np.testing.assert_array_equal(both.S.to_dense(40), x + y)
     assert (one.D, one.T.tolist()) == (1.0, [1.0] * 7)

@@ -142,7 +142,7 @@ def test_statistics_add_subtract_and_scale():
     b = a.copy().scale(0.5).add(a, 2.0)
     for got, want in zip((b.N, b.first, b.second), (a.N, *host)):
         np.testing.assert_array_equal(got, 2.5 * want)
-    np.testing.assert_allclose(a.plus(b.on_host()).first, 3.5 * host[0], rtol=1e-15)
+    np.testing.assert_allclose((a + b.on_host()).first, 3.5 * host[0], rtol=1e-15)
     np.testing.assert_array_equal(a.first, host[0])  # which nobody changed
 
 

@@ -147,7 +147,7 @@ def test_words_that_were_added_can_be_taken_out_exactly(engine, weight):
     before = placed.likelihood.total.on_host().raw
     (_, a, _), (_, b, _) = workers.run(placed.tables, [0, 1])
     total = placed.likelihood.total
-    total.add(a.S.plus(b.S))
+    total.add(a.S + b.S)
     brought = WORDS.to_scipy().sum(axis=1) @ (np.ones(40) if weight is None else weight)
     assert total.on_host().raw.sum() - before.sum() == pytest.approx(brought, rel=1e-6)
     np.testing.assert_allclose(total.totals, total.on_host().raw.sum(axis=0), rtol=1e-12)

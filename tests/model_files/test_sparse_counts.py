@@ -121,10 +121,10 @@ def test_any_double_comes_back():
     raw[0, :5] = [1.0, 1 / 3, -0.0, 1e300, 5e-324]
     raw[3] = [2**24 + 1, -2.5, 1e-40, np.float32(0.1), 0.1, np.nextafter(1, 2)]
     found = SparseCounts.of(raw)
-    assert found.toarray().tobytes() == raw.tobytes()
+    assert np.asarray(found).tobytes() == raw.tobytes()
     assert found.single.value.tolist() == [1.0, -0.0, -2.5, np.float32(0.1)]
     words = np.array([3, 0, 3], np.int32)
-    assert found.rows(words).tobytes() == raw[words].tobytes()
+    assert found[words].tobytes() == raw[words].tobytes()
 
 
 def test_dense_counts_stay_dense():

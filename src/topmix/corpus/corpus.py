@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,7 +33,7 @@ from topmix.corpus.counts import (
     tidy,
 )
 from topmix.corpus.design import DesignRows
-from topmix.corpus.rows import Rows
+from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.store import open_store, parts_of, write_store
 from topmix.corpus.vocabulary import Strings, columns_of_all
 
@@ -69,6 +69,11 @@ class Corpus:
     version: NDArray[np.int32] | None  # [D] the version of topics that each document has, -1 for none of them
     vectors: Rows | None  # one for each document, where clusters of vectors are described by words; not saved either
     _rows: CorpusRows
+
+    groups: ClassVar[GroupedRows | None] = None  # of rows of numbers
+    is_sparse: ClassVar[bool] = True
+    in_pieces: ClassVar[bool] = False  # whether a shard is visited a piece at a time
+    usual_batch: ClassVar[int] = 512  # documents of a stochastic step
 
     def __init__(
         self,
@@ -258,6 +263,11 @@ class Corpus:
     def rows(self) -> Corpus:
         """The same: where rows of numbers are in groups (corpus/rows.py), these are the rows."""
         return self
+
+    @property
+    def vector_groups(self) -> GroupedRows | None:
+        """The vectors beside documents, if each document has several."""
+        return None if self.vectors is None else self.vectors.groups
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,10 +36,15 @@ class Rows:
         `check()`.
     """
 
+    is_sparse: ClassVar[bool] = False
+    in_pieces: ClassVar[bool] = True  # whether a shard is visited a piece at a time
+    usual_batch: ClassVar[int] = 4096  # rows of a stochastic step
+
     def __init__(self, X: object, feature_names: Sequence[str] | None = None, *, check: bool = True) -> None:
-        if isinstance(X, FrameLike) and feature_names is None:
-            feature_names = [str(c) for c in X.columns]
-        a = X.to_numpy() if isinstance(X, FrameLike) else np.asarray(X)
+        table = X if isinstance(X, FrameLike) else None
+        if table is not None and feature_names is None:
+            feature_names = [str(c) for c in table.columns]
+        a = np.asarray(X) if table is None else table.to_numpy()
         if a.ndim != 2:
             raise CorpusError(f"expected an array of shape (rows, features), found an array with {a.ndim} dimensions")
         if a.dtype.kind not in "iufb":
@@ -89,6 +95,10 @@ class Rows:
     def shape(self) -> tuple[int, int]:
         return self.data.shape[0], self.data.shape[1]
 
+    @property
+    def nnz(self) -> int:
+        return self.data.shape[0] * self.data.shape[1]
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -108,9 +118,28 @@ class Rows:
     texts: sp.csr_array | None = None
 
     @property
+    def groups(self) -> GroupedRows | None:
+        """The same, if they are in groups."""
+        return None
+
+    @property
     def rows(self) -> Rows:
         """The rows of all groups; here the same."""
         return self
+
+    @property
+    def vectors(self) -> Rows:
+        """The same: documents may have vectors beside them (corpus/corpus.py)."""
+        return self
+
+    def offsets(self) -> NDArray[np.int64] | None:
+        """Where each group begins."""
+        return None
+
+    @property
+    def csr(self) -> sp.csr_array | None:
+        """Of sparse rows."""
+        return None
 
     def alone(self) -> Rows:
         """Without rows that are in no group."""
@@ -175,6 +204,7 @@ class SparseRows(Rows):
     """N sparse rows of D numbers, float32 or float64, of a csr_array that was checked (corpus/counts.py). Immutable."""
 
     data: SparseArray  # type: ignore[assignment]  # as sparse rows are held
+    is_sparse: ClassVar[bool] = True
 
     def __init__(self, X: sp.csr_array, feature_names: Sequence[str] | None = None) -> None:
         X = sp.csr_array(X)
@@ -250,6 +280,8 @@ class GroupedRows(Rows):
     """Rows in groups, as documents have words. Its length is the number of groups: learners deal groups to shards, and
     never part the rows of one."""
 
+    usual_batch: ClassVar[int] = 512
+
     def __init__(
         self,
         rows: Rows,  # checked
@@ -275,8 +307,15 @@ class GroupedRows(Rows):
         return GroupedRows(self.rows, starts, order, texts=self.texts)
 
     @property
+    def groups(self) -> GroupedRows:
+        return self
+
+    @property
     def rows(self) -> Rows:
         return self._rows
+
+    def offsets(self) -> NDArray[np.int64]:
+        return self.starts
 
     def alone(self) -> GroupedRows:
         if self.starts[-1] == len(self.rows):

@@ -196,6 +196,7 @@ class VectorShard:
     data: np.ndarray | SparseArray  # [N, D] float32 or float64, perhaps mapped from a file
     rows: slice | np.ndarray
     weight: np.ndarray | None = None  # [rows] float64
+    starts: np.ndarray | None = None  # [groups + 1] where each begins, if they are in groups
 
     @cached_property
     def cols(self) -> np.ndarray:
@@ -244,10 +245,13 @@ class VectorShard:
         rest of the data."""
         data = self.data
         beside = {f.name: vars(self)[f.name] for f in fields(self)}
-        if not isinstance(data, SparseArray) and (mapped := MappedArray.of(data)) is not None:
+        if isinstance(data, SparseArray):
+            data = data.part(self.rows)
+        elif (mapped := MappedArray.of(data)) is not None:
             return beside | {"data": mapped}
-        part = data.part(self.rows) if isinstance(data, SparseArray) else np.ascontiguousarray(data[self.rows])
-        return beside | {"data": part, "rows": slice(0, self.n_rows)}
+        else:
+            data = np.ascontiguousarray(data[self.rows])
+        return beside | {"data": data, "rows": slice(0, self.n_rows)}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         data = state["data"]
@@ -258,7 +262,7 @@ class VectorShard:
 class GroupShard(VectorShard):
     """Groups that are visited together: their rows, group by group."""
 
-    starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [groups + 1] where each begins
+    starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
 
     @property
     def n_groups(self) -> int:
@@ -340,6 +344,11 @@ class Shards(Sequence[SomeShard]):
         """What to send to somebody who is to visit shard b: the shard, or a SavedShard, for which nothing is read."""
         return self._saved(b) or self[b]
 
+    @property
+    def are_read_there(self) -> bool:
+        """Whether those who visit shards read them, from the file of a corpus."""
+        return self.corpus.path is not None and not self.corpus.in_pieces
+
     def _saved(self, b: int) -> SavedShard | None:
         """None where the rows are in memory, or rows of numbers."""
         corpus, rows = self.corpus, self.rows[b]
@@ -353,11 +362,9 @@ class Shards(Sequence[SomeShard]):
 
 def in_order(corpus: Corpus | Rows, entries: int = ENTRIES_PER_SHARD) -> list[slice | np.ndarray]:
     """Shards of consecutive rows, about `entries` entries each, for passes without updates between shards."""
-    if isinstance(corpus, Rows):  # dense rows are computed in pieces, so a shard may have more entries
+    step, starts = entries, corpus.offsets()
+    if corpus.in_pieces:  # a shard may have more entries
         step = max(1, 8 * entries // max(corpus.shape[1], 1))
-        starts = corpus.starts if isinstance(corpus, GroupedRows) else None
-    else:
-        step, starts = entries, corpus.offsets()
     at = np.arange(step, len(corpus) if starts is None else starts[-1], step)
     if starts is not None:
         at = np.searchsorted(starts, at)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class DeviceGaussianStats:
         self._launch(self.second, c, None, 0.0)
         return self
 
-    def plus(self, other: DeviceGaussianStats) -> DeviceGaussianStats:
+    def __add__(self, other: DeviceGaussianStats) -> DeviceGaussianStats:
         return self.copy().add(other)
 
     def copy(self) -> DeviceGaussianStats:
@@ -112,6 +112,8 @@ class DeviceGaussian:
     settings: Gaussian  # all but its total
     total: DeviceGaussianStats
     jacobian: float
+
+    has_scatter: ClassVar[bool] = False
 
     @classmethod
     def of(cls, device: Device, host: Gaussian) -> DeviceGaussian:

@@ -26,8 +26,6 @@ from topmix.models.gaussian import Gaussian
 from topmix.models.mixture import Admixture, AdmixtureTables, Mixture, MixtureTables
 from topmix.models.sparse_counts import RowShares
 from topmix.models.statistics import MixtureStats
-from topmix.models.stick_prior import StickPrior
-from topmix.models.words import WordTotal
 from topmix.steps import LocalStep, StepResult
 from topmix.steps.rows import (
     MAX_ITER,
@@ -91,11 +89,11 @@ class RowBackend:
         if not isinstance(model, Mixture | Admixture):
             return model
         likelihood: Any = model.likelihood
-        if isinstance(likelihood, Categorical) and isinstance(likelihood.total, WordTotal):
+        if isinstance(likelihood, Categorical) and not likelihood.total.is_exact:  # else it is there already
             total: Any = DeviceWordTotal.of(self.device, likelihood.total, self.unit)
             likelihood = replace(likelihood, total=total)
         elif isinstance(likelihood, Gaussian) and likelihood.covariance_type == "full":
-            if isinstance(model, Admixture) and isinstance(model.prior, StickPrior):
+            if model.prior is not None and model.prior.is_process:
                 return model
             likelihood = DeviceGaussian.of(self.device, likelihood)
         else:

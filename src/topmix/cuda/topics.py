@@ -18,14 +18,11 @@ from topmix.cuda.shard import CorpusOnDevice, DeviceDocs, DeviceShard
 from topmix.cuda.solve import DeviceOwnPriors, Solved, solve
 from topmix.cuda.word_stats import DeviceTokenStats, DeviceWordStats
 from topmix.cuda.words import UNIT, DeviceWordTotal
-from topmix.models.covariate_prior import LabelPrior
 from topmix.models.document_prior import DocumentPrior
 from topmix.models.model import SomeSums
 from topmix.models.sparse_counts import EntryStats, TokenStats
 from topmix.models.statistics import TopicStats
-from topmix.models.stick_prior import StickPrior
 from topmix.models.topics import TopicModel, TopicTables
-from topmix.models.words import WordTotal
 from topmix.steps import Info, LocalStep, StepResult
 from topmix.steps.documents import FoldedIn, FoldIn, TopicStep, Visit
 
@@ -67,14 +64,14 @@ class TopicBackend:
             self.corpus.arrays.clear()
 
     def place(self, model: M) -> M:
-        if isinstance(model, TopicModel) and model.words.held is not None:
-            raise ValueError("engine='cuda' has no banned or pinned words and no frozen topics: use engine='threads'")
-        if isinstance(model, TopicModel) and isinstance(model.prior, LabelPrior):
-            raise ValueError("engine='cuda' has no kernel for labels yet: use engine='threads'")
-        if not isinstance(model, TopicModel) or isinstance(model.prior, StickPrior):
+        if not isinstance(model, TopicModel):
             return model
+        if model.words.held is not None:
+            raise ValueError("engine='cuda' has no banned or pinned words and no frozen topics: use engine='threads'")
+        if not (model.prior.is_shared or model.prior.learned):
+            raise ValueError("engine='cuda' has no kernel for labels yet: use engine='threads'")
         total: SomeSums = model.words.total
-        if not isinstance(total, WordTotal):  # it is there already
+        if model.prior.is_process or total.is_exact:  # it is there already
             return model
         total = DeviceWordTotal.of(self.device, total, self.unit)
         return replace(model, words=model.words.update(total))

@@ -24,7 +24,7 @@ class ShardStats:
     def parts(self) -> tuple[OneShard, ...]:
         return self._parts
 
-    def plus(self, other: ShardStats) -> ShardStats:
+    def __add__(self, other: ShardStats) -> ShardStats:
         return ShardStats(self.totals + other.totals, (*self.parts(), *other.parts()))
 
 

@@ -120,26 +120,19 @@ class DeviceWordTotal(Fading):
         """A copy to keep is on the host: the device is for what is being learned."""
         return copy.deepcopy(self.on_host(), memo)
 
-    def add(
-        self, other: PseudoCounts | WordTotal | DeviceWordTotal | ShardStats, weight: float = 1.0
-    ) -> DeviceWordTotal:
-        if isinstance(other, PseudoCounts):
-            self.fade(other, weight)
-            return self
-        if not isinstance(other, WordTotal | DeviceWordTotal):  # what shards report
+    def add_counts(self, other: WordTotal | DeviceWordTotal | ShardStats, weight: float) -> None:
+        if isinstance(other, ShardStats):
             self.waiting += [(part, weight / self.factor) for part in other.parts()]
+            return
+        self.settle()
+        if isinstance(other, DeviceWordTotal):
+            other.settle()
+            counts, factor = other.counts_, other.factor / other.unit
         else:
-            self.settle()
-            if isinstance(other, DeviceWordTotal):
-                other.settle()
-                counts, factor = other.counts_, other.factor / other.unit
-            else:
-                counts = np.rint(self.device.mirror(other.raw) * (other.factor * self.unit))  # as `of` makes them
-                factor = 1.0 / self.unit
-            amount = counts * (weight * factor / self.factor * self.unit)
-            self.counts_ += np.rint(amount).astype(np.int64)
-        self.totals += weight * other.totals
-        return self
+            counts = np.rint(self.device.mirror(other.raw) * (other.factor * self.unit))  # as `of` makes them
+            factor = 1.0 / self.unit
+        amount = counts * (weight * factor / self.factor * self.unit)
+        self.counts_ += np.rint(amount).astype(np.int64)
 
     def scale(self, c: float) -> DeviceWordTotal:
         self.totals *= c

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from topmix.base.checks import one_of, whole_number
 from topmix.corpus.shard import Shards
 from topmix.engines.engine import Engine, Workers
+from topmix.engines.local import Threads
 from topmix.steps import LocalStep
 from topmix.steps.rows import CandidateStep
 
@@ -56,6 +57,9 @@ class Cuda(Engine):
         if self.memory is not None:
             whole_number(self.memory, "memory")
         one_of(self.precision, ("float32", "tf32"), "precision")
+
+    def of_processors(self) -> Threads:
+        return Threads()
 
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
         from topmix.engines.cuda_workers import BACKENDS, CudaWorkers

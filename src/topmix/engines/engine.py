@@ -17,6 +17,7 @@ from topmix.steps import Info, LocalStep, Memory
 
 if TYPE_CHECKING:
     from topmix.cuda.device import Device
+    from topmix.engines.ray_blocks import BlockWorkers
 
 M = TypeVar("M")
 Memo: TypeAlias = MutableMapping[int, SomeTotal]  # the last statistics of each shard
@@ -82,6 +83,8 @@ class Engine(Component):
 
     maps_files: ClassVar[bool] = True  # whether it learns from a temporary file of this machine as from memory
     on_device: ClassVar[bool] = False  # whether its workers compute elsewhere than on the processor
+    is_cluster: ClassVar[bool] = False
+    may_travel: ClassVar[bool] = False  # whether parameters may travel between workers: learner="asynchronous"
     most_fits: ClassVar[int] = 1  # that may run at once, each in a thread of this process
 
     def threads(self, n_jobs: int) -> int:
@@ -95,6 +98,14 @@ class Engine(Component):
     def own_stream(self, number: int, of: int) -> AbstractContextManager[None]:
         """Inside, this thread of the process fits apart from others, which do so at the same time."""
         return nullcontext()
+
+    def of_processors(self) -> Engine:
+        """The same without GPUs, for what they have no kernel for."""
+        return self
+
+    def for_blocks(self, n_rows: float) -> BlockWorkers:
+        """Of a cluster: its workers, for blocks of parameters that travel between them."""
+        raise TypeError(f"{type(self).__name__} is no cluster")
 
     @abstractmethod
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:

@@ -49,6 +49,7 @@ class Threads(Engine):
     Threads()
     """
 
+    may_travel = True
     most_fits = 8  # each has memory of its own
 
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:

@@ -22,7 +22,7 @@ from topmix._version import __version__
 from topmix.corpus.shard import SavedShard, SomeShard, forget_mapped_files
 from topmix.engines.blocks import BlockRows, LostWorker
 from topmix.engines.local import Worker
-from topmix.models.statistics import plus
+from topmix.models.model import SomeTotal
 from topmix.steps import Info, LocalStep, Memory
 
 BLOCKS = "blocks"  # of an actor's threads: those that take messages of blocks while it computes
@@ -119,9 +119,9 @@ class ShardActor:
         took = time.perf_counter() - begin, time.process_time() - used
         return stats, new, Report(info, new is not None, n_bytes(stats), n_bytes(new), *took, resident(), self.place)
 
-    def add(self, a: T, b: T) -> tuple[T, int]:
+    def add(self, a: SomeTotal, b: SomeTotal) -> tuple[SomeTotal, int]:
         """The sum, and the bytes of the second part, which may have come from another node."""
-        return plus(a, b), n_bytes(b)
+        return a + b, n_bytes(b)
 
     def keep_copy(self, opening: Opening, b: int, *remembered: object) -> None:
         """Holds on to what shard b remembers, so that its node may be lost."""

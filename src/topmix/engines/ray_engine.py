@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from topmix.base.checks import positive_number, whole_number, whole_number_or_none
@@ -53,6 +53,8 @@ class Ray(Engine):
     """
 
     maps_files = False
+    is_cluster = True
+    may_travel = True
 
     address: str | None = None
     workers: int | None = None
@@ -83,8 +85,10 @@ class Ray(Engine):
 
         return RayWorkers(shards, step, pool, self.cpus_per_worker, self.copies)
 
+    def of_processors(self) -> Ray:
+        return replace(self, gpus_per_worker=0)
+
     def for_blocks(self, n_rows: float) -> BlockWorkers:
-        """The same workers, for blocks of parameters that travel between them."""
         if self.gpus_per_worker:
             raise ValueError("learner='asynchronous' has no workers that compute on GPUs: use gpus_per_worker=0")
         pool = self._pool()

@@ -28,7 +28,6 @@ from ray.exceptions import (
     RayTaskError,
 )
 
-from topmix.corpus.rows import Rows
 from topmix.corpus.shard import Shards
 from topmix.engines.engine import Memo, Round, Rounds, ShardResult, Tables, Workers, add_info
 from topmix.engines.ray_actor import Report, n_bytes
@@ -225,7 +224,7 @@ class RayWorkers(Workers):
 
     def _ask_columns(self, shards: Sequence[int]) -> None:
         """Words of shards that only their workers have read."""
-        if isinstance(self.shards.corpus, Rows) or self.shards.corpus.path is None:
+        if not self.shards.are_read_there:
             return
         while unknown := [b for b in shards if b not in self._columns]:
             peers = self.pool.wait_for_one()

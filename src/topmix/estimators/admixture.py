@@ -37,7 +37,7 @@ from topmix.models.document_prior import DocumentPrior
 from topmix.models.mixture import WEIGHTS, Admixture, FiniteDirichlet, WeightPrior
 from topmix.models.stick_prior import StickPrior, Sticks
 from topmix.results.mixture import FittedMixture
-from topmix.steps import LocalStep, rows as row_steps
+from topmix.steps import rows as row_steps
 from topmix.steps.rows import GroupStep
 
 FIRST_PRIOR = 1.0  # alpha, summed over clusters, before it is learned
@@ -223,7 +223,7 @@ class AdmixtureEstimator(VectorMixture):
         problem = replace(super()._problem(data, weight, K, before), warm_up=self._warm_up())
         if not (self._is_process() and problem.learner.has_memo):
             return problem
-        plan = partial(SearchedClusters, max_clusters=max(len(data), int(self.n_components)))
+        plan = partial(SearchedClusters, step=self._local_step(K), max_clusters=max(len(data), int(self.n_components)))
         return replace(problem, plan=plan)
 
     def _check_warm(self, f: FittedMixture, K: int) -> None:
@@ -251,7 +251,7 @@ class AdmixtureEstimator(VectorMixture):
             raise ValueError(f"{type(self).__name__} cannot be learned with learner='asynchronous': use 'memoized'")
         return learner
 
-    def _local_step(self, K: int, *, is_stream: bool = False) -> LocalStep:
+    def _local_step(self, K: int, *, is_stream: bool = False) -> GroupStep:
         n = _core.MAX_TOPICS if self._is_process() else K  # clusters that there may be
         return GroupStep(self._likelihood, count_of_active(self.n_active, n), self._warm_up())
 

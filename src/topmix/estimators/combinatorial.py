@@ -24,7 +24,7 @@ from topmix.io.reading import Reading
 from topmix.learn.chains import ALGORITHMS, HardTopics
 from topmix.learn.fit import Problem
 from topmix.learn.tokens import Reassignments, TokenSchedule, no_step
-from topmix.models.sparse_counts import Counts, SparseCounts
+from topmix.models.sparse_counts import Counts
 from topmix.results.measures import Fits
 from topmix.results.topics import AboutFit, FittedHardTopics, FittedTopics, HardModel
 
@@ -149,7 +149,7 @@ class CombinatorialLDA(Started, TokenEstimator):
 
     def _read(self, about: AboutFit, file: CheckedReader, K: int) -> FittedTopics:
         found = Counts().read(file, "words", {"V": file.n_features, "K": K})
-        raw = found.toarray() if isinstance(found, SparseCounts) else found
+        raw = np.asarray(found)
         if not np.all((raw >= 0) & (raw == np.floor(raw)) & (raw < 2**31)):
             raise ModelFileError("array 'words' has entries that are not counts")
         smoothing = positive_number(self.smoothing, "smoothing")

@@ -20,8 +20,7 @@ from topmix.models.frame import SHAPES
 from topmix.models.gaussian import Gaussian
 from topmix.models.gaussian_start import STARTS
 from topmix.models.mixture import Admixture, Mixture
-from topmix.steps import LocalStep
-from topmix.steps.rows import CandidateStep
+from topmix.steps.rows import CandidateStep, RowStep
 
 
 class GaussianMixture(VectorMixture):
@@ -127,7 +126,7 @@ class GaussianMixture(VectorMixture):
             noise *= sd if kind == "diag" else sd[:, None]
         return self.means_[labels] + noise, labels
 
-    def _local_step(self, K: int, *, is_stream: bool = False) -> LocalStep:
+    def _local_step(self, K: int, *, is_stream: bool = False) -> RowStep:
         L = count_of_active(self.n_active, K)
         if is_stream or self.candidates is None or not self._component("learner").remembers_rows:
             return super()._local_step(K)

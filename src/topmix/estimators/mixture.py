@@ -41,8 +41,7 @@ from topmix.results.mixture import ClusterWords, FittedMixture
 from topmix.results.tables import document_info
 from topmix.results.topics import NO_TOPIC, AboutFit, Solver
 from topmix.results.view import DataFrame
-from topmix.steps import LocalStep
-from topmix.steps.rows import MixtureStep
+from topmix.steps.rows import MixtureStep, RowStep
 
 NOT_CONVERGED = (  # scikit-learn's words, which people filter by
     "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
@@ -164,7 +163,7 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
             prior = positive_number(prior, "weight_concentration_prior")
         return lambda K: kind.uniform(1.0 / K if prior is None else prior, K, objective)
 
-    def _local_step(self, K: int, *, is_stream: bool = False) -> LocalStep:
+    def _local_step(self, K: int, *, is_stream: bool = False) -> RowStep:
         """A stream remembers nothing of a row."""
         return MixtureStep(self._likelihood, count_of_active(self.n_active, K))
 
@@ -190,7 +189,8 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
             warnings.warn(f"there are more clusters ({K}) than rows ({n}), so some stay empty", stacklevel=6)
         if options.checkpoint is not None:
             found_size = K if problem.plan is ClusterPasses else None
-            files = ClusterFiles.of(problem, found_size, self._likelihood, self._objective())
+            step = self._local_step(K)
+            files = ClusterFiles.of(problem, step, found_size, self._likelihood, self._objective())
             problem = replace(problem, keep=checkpoint_of(self, problem, options, files))
         before_texts = None if before is None else before.texts
 

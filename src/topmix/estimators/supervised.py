@@ -15,9 +15,6 @@ from topmix.base.checks import number_from, one_of, positive_number, whole_numbe
 from topmix.base.fields import CheckedReader, ModelFileError
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.design import DesignRows
-from topmix.engines.engine import Engine
-from topmix.engines.local import Threads
-from topmix.engines.ray_engine import Ray
 from topmix.estimators.declared import FitOptions, fraction
 from topmix.estimators.described import where
 from topmix.estimators.estimator import Seeded, learned
@@ -254,7 +251,7 @@ class SupervisedLDA(Seeded, TargetTopics):
             problem,
             step=TopicStep(1),
             learner=problem.learner if isinstance(problem.learner, Batch | Memoized) else Memoized(),
-            engine=_of_processors(problem.engine),
+            engine=problem.engine.of_processors(),  # GPUs have no kernel for responses
             max_iter=min(MOST_PASSES, problem.max_iter),
             is_warm=True,
             keep=None,
@@ -277,8 +274,7 @@ class SupervisedLDA(Seeded, TargetTopics):
         rng: np.random.Generator, n_classes: int,
     ) -> float:  # fmt: skip
         """The weight whose topics predict the responses of documents best that they did not learn from."""
-        corpus, solver = problem.data, Solver(problem.engine, problem.threads)
-        assert isinstance(corpus, Corpus)
+        corpus, solver = problem.corpus, Solver(problem.engine, problem.threads)
         rows = rng.permutation(corpus.n_docs)
         held, kept = np.sort(rows[: corpus.n_docs // HELD_OUT]), np.sort(rows[corpus.n_docs // HELD_OUT :])
         if corpus.n_docs < FEWEST_JUDGED:
@@ -359,7 +355,6 @@ def _responding(problem: Problem, model: TopicModel, docs: DocTopics, weight: fl
     """Passes with responses of this weight. `docs` are the topics of documents before them."""
     base = model.prior
     assert isinstance(base, DocumentPrior)
-    assert isinstance(problem.data, Corpus)
     assert problem.empty is not None
     prior = ResponsePrior(
         base.alpha,
@@ -369,16 +364,9 @@ def _responding(problem: Problem, model: TopicModel, docs: DocTopics, weight: fl
         precision=0.0 if n_classes else 1.0,
         weight=weight,
     )
-    responded = Responded.of(docs, _targets(problem.data))
+    responded = Responded.of(docs, _targets(problem.corpus))
     for _ in range(ROUNDS):
         prior = prior.responding_to(responded)
     start = replace(copy.deepcopy(model), prior=prior)
     empty = replace(problem.empty, prior=prior)
     return replace(problem, first=starting_from(start, start.pseudo_counts()), plan=ResponsePasses, empty=empty)
-
-
-def _of_processors(engine: Engine) -> Engine:
-    """GPUs have no kernel for responses."""
-    if isinstance(engine, Ray):
-        return replace(engine, gpus_per_worker=0)
-    return Threads() if engine.on_device else engine

@@ -22,8 +22,7 @@ from topmix.models.von_mises_fisher import (
     VonMisesFisher,
     sample,
 )
-from topmix.steps import LocalStep
-from topmix.steps.rows import RowCandidateStep
+from topmix.steps.rows import RowCandidateStep, RowStep
 
 
 class VonMisesFisherMixture(VectorMixture, without=["weight_concentration_prior_type"]):
@@ -122,7 +121,7 @@ class VonMisesFisherMixture(VectorMixture, without=["weight_concentration_prior_
         }
         return DirectionStart(data, weight, K, settings, str(self.init) if r is None else r)
 
-    def _local_step(self, K: int, *, is_stream: bool = False) -> LocalStep:
+    def _local_step(self, K: int, *, is_stream: bool = False) -> RowStep:
         step = RowCandidateStep(self._likelihood, count_of_active(self.n_active, K))
         is_worth_it = K >= MANY and step.n_active <= step.n_candidates and not is_stream
         return step if is_worth_it and self._component("learner").remembers_rows else super()._local_step(K)

@@ -23,13 +23,9 @@ from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import Rows
 from topmix.corpus.shard import Batches, at_random
 from topmix.engines.engine import Engine
-from topmix.engines.local import Threads
-from topmix.engines.ray_engine import Ray
 from topmix.learn.asynchronous_workers import OwnRows
 from topmix.learn.learners import Learner, Passes, SomeWorkers, State, Task
-from topmix.models.covariate_prior import CovariatePrior, LabelPrior
 from topmix.models.model import Model
-from topmix.models.stick_prior import StickPrior
 from topmix.models.topics import TopicModel
 
 FIRST_BATCHES = 10  # of the first pass of a mixture, at most
@@ -85,13 +81,13 @@ class Asynchronous(Learner):
             raise ValueError(f"per_token=True needs block_words=1, got {self.block_words!r}: words travel one by one")
 
     def check_engine(self, engine: Engine) -> None:
-        if not isinstance(engine, Threads | Ray):
+        if not engine.may_travel:
             raise ValueError(
                 f"'asynchronous' has workers of its own: engine must be 'threads' or 'ray', got {engine!r}"
             )
-        if isinstance(engine, Ray) and self.workers is not None:
+        if engine.is_cluster and self.workers is not None:
             raise ValueError(f"workers={self.workers!r}: on a cluster, Ray(workers=...) says how many there are")
-        if isinstance(engine, Ray) and self.per_token:
+        if engine.is_cluster and self.per_token:
             raise ValueError("per_token=True needs engine='threads': a message for every word would take far too long")
 
     def check_posterior(self, posterior: str) -> None:
@@ -102,9 +98,9 @@ class Asynchronous(Learner):
         raise ValueError("partial_fit is a stochastic step; learner='asynchronous' keeps its documents: use fit")
 
     def check_topics(self, model: TopicModel) -> None:
-        if isinstance(model.prior, StickPrior):
+        if model.prior.is_process:
             raise ValueError("HDP cannot be learned with learner='asynchronous': use 'memoized'")
-        if isinstance(model.prior, CovariatePrior | LabelPrior):
+        if not model.prior.is_shared:
             raise ValueError("learner='asynchronous' has one prior for all documents: use 'memoized'")
         if model.words.held is not None:
             raise ValueError("learner='asynchronous' cannot ban, pin or freeze words: use 'memoized'")
@@ -128,14 +124,14 @@ class Asynchronous(Learner):
         seed, engine = int(rng.integers(2**63)), task.engine
         if not isinstance(task.model, TopicModel):
             assert self.batch_size is not None, "for_mixture chooses a size"
-            if isinstance(engine, Ray):
+            if engine.is_cluster:
                 return mixture.MixtureOnCluster(task, engine, self.batch_size, seed)
             return mixture.AsynchronousMixture(task, self.workers or 1, self.batch_size, seed)
         assert isinstance(task.data, Corpus)
         settle, block_words = topics.SETTLING_PASSES if task.is_warm else 0, 1 if self.per_token else self.block_words
         warm_up = self.warm_up_passes(task)
         travel = topics.Travel(task.n_active, self.tail, warm_up, settle, seed, block_words, self.per_token)
-        if isinstance(engine, Ray):
+        if engine.is_cluster:
             return topics.TopicsOnCluster(task.data, task.model, engine, travel, task.max_iter)
         return topics.AsynchronousTopics(task.data, task.model, self.workers or task.threads, travel, task.max_iter)
 

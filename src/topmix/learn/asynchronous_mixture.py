@@ -18,17 +18,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from topmix import _core
 from topmix.base.threads import one_thread
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.rows import Rows, SparseRows
+from topmix.corpus.rows import Rows
 from topmix.corpus.shard import Shard, Shards, SomeShard, VectorShard
 from topmix.engines.blocks import BlockError, BlockRows
-from topmix.engines.ray_engine import Ray
+from topmix.engines.engine import Engine
 from topmix.learn.asynchronous_workers import OnCluster, OwnRows
 from topmix.learn.learners import Task
 from topmix.models.categorical import Categorical
@@ -57,6 +57,8 @@ def gaussian(model: Mixture) -> Gaussian:
 
 class TravellingClusters(ABC):
     """How clusters travel, without the clusters themselves, so that it can be sent."""
+
+    are_compared: ClassVar[bool] = False  # in the first pass, by native workers
 
     @abstractmethod
     def rows(self, rows: SomeShard, threads: int) -> _core.ClusterRows:
@@ -121,6 +123,8 @@ class GaussianClusters(TravellingClusters):
 class SparseGaussianClusters(GaussianClusters):
     """Sparse rows, with a variance for each column."""
 
+    are_compared: ClassVar[bool] = True
+
     @property
     def zero(self) -> np.ndarray:
         """[D] where the row of zeros is, in the frame."""
@@ -172,7 +176,7 @@ def clusters_of(model: Mixture, data: Corpus | Rows) -> TravellingClusters:
         return CategoricalClusters(g.eta[:, 0], g.objective == "vb", weight_prior)
     assert isinstance(g, Gaussian)
     empty = Gaussian(g.covariance_type, g.objective, g.zero_mean, g.dtype, g.frame, g.prior, g.zeros(g.shape.D, 0))
-    kind = SparseGaussianClusters if isinstance(data, Corpus | SparseRows) else GaussianClusters
+    kind = SparseGaussianClusters if data.is_sparse else GaussianClusters
     return kind(empty, weight_prior)
 
 
@@ -190,7 +194,7 @@ def check_clusters(name: str, likelihood: type, parameters: Mapping[str, object]
         raise ValueError(f"{name} cannot be learned with learner='asynchronous': use 'memoized'")
     works: dict[str, tuple[str | None, ...]] = {"weight_concentration_prior_type": ("dirichlet_distribution",)}
     if likelihood is Gaussian:
-        kinds = ("diag",) if isinstance(data, SparseRows) else ("full", "diag", "spherical")  # they travel alone
+        kinds = ("diag",) if data.is_sparse else ("full", "diag", "spherical")  # they travel alone
         works |= {"candidates": (None,), "covariance_type": kinds}
     for parameter, values in works.items():
         if (value := parameters[parameter]) not in values:
@@ -204,7 +208,7 @@ def check_clusters(name: str, likelihood: type, parameters: Mapping[str, object]
 def usual_rows(data: Corpus | Rows, *, has_matrices: bool = False) -> int:
     """Rows between two updates: more where an update costs more."""
     n, D = data.shape
-    if isinstance(data, Corpus | SparseRows):
+    if data.is_sparse:
         return max(1, -(-ENTRIES_PER_COLUMN * D * n // max(data.nnz, 1)))
     return ROWS_PER_DIMENSION * D if has_matrices else ROWS_PER_UPDATE
 
@@ -248,7 +252,7 @@ class AsynchronousMixture(OwnRows[Mixture]):
 
     def first_pass(self, model: Mixture, pseudo_counts: SomeTotal) -> tuple[Mixture, MixtureStats]:
         """The pseudo-counts fade, and clusters move after each batch.  Eq. (1.9)."""
-        if isinstance(self.task.data, SparseRows):
+        if self.clusters.are_compared:
             return self._compared(model)
         batches, total, at, L = self.task.batches, model.no_stats(), 0, self.task.n_active
         likelihood = type(model.likelihood)
@@ -344,7 +348,7 @@ class MixtureRows(BlockRows):
 class MixtureOnCluster(OnCluster[Mixture]):
     """Clusters that travel between the workers of a cluster of machines."""
 
-    def __init__(self, task: Task, engine: Ray, rows_per_update: int, seed: int):
+    def __init__(self, task: Task, engine: Engine, rows_per_update: int, seed: int):
         super().__init__(engine, task.model, task.n_rows, task.max_iter)
         self.task, self.rows_per_update, self.seed = task, rows_per_update, seed % 2**31
 

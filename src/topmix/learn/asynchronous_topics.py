@@ -14,7 +14,7 @@ from topmix import _core
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import Shard, Shards, row_sums
 from topmix.engines.blocks import BlockError, BlockRows
-from topmix.engines.ray_engine import Ray
+from topmix.engines.engine import Engine
 from topmix.learn.asynchronous_workers import OnCluster, OwnRows
 from topmix.models.statistics import TopicStats
 from topmix.models.topics import TopicModel
@@ -176,7 +176,7 @@ class TopicRows(BlockRows):
 class TopicsOnCluster(OnCluster[TopicModel]):
     """Words that travel between the workers of a cluster."""
 
-    def __init__(self, corpus: Corpus, model: TopicModel, engine: Ray, travel: Travel, max_iter: int):
+    def __init__(self, corpus: Corpus, model: TopicModel, engine: Engine, travel: Travel, max_iter: int):
         if model.words.extra is not None or min(model.words.eta.shape) > 1:
             raise ValueError(
                 "learner='asynchronous' on a cluster needs a prior that is the same for all words or for all topics, "

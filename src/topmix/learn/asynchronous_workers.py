@@ -12,7 +12,7 @@ import numpy as np
 
 from topmix import _core
 from topmix.engines.blocks import LostWorker
-from topmix.engines.ray_engine import Ray
+from topmix.engines.engine import Engine
 from topmix.learn.learners import Passes, PassResult, State
 from topmix.models.model import Model, Stats
 
@@ -66,7 +66,7 @@ class OwnRows(ABC, Generic[M]):
 class OnCluster(OwnRows[M]):
     """Workers of a cluster."""
 
-    def __init__(self, engine: Ray, model: M, n_rows: float, max_iter: int):
+    def __init__(self, engine: Engine, model: M, n_rows: float, max_iter: int):
         super().__init__(model, max_iter)
         self.workers = engine.for_blocks(n_rows)
 

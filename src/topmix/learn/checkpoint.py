@@ -24,22 +24,19 @@ from topmix.base.checks import CorpusError
 from topmix.base.component import Json
 from topmix.base.fields import CHECKPOINT, CheckedReader, ModelFileError, Writer, open_file, write_file
 from topmix.base.paths import open_whole
-from topmix.corpus.corpus import Corpus
 from topmix.learn.fit import Fit, Moment, Problem
 from topmix.learn.history import read_history
 from topmix.learn.learners import Memoized, PassMaker, State
-from topmix.models.document_prior import DocumentPrior
-from topmix.models.gaussian import Gaussian
 from topmix.models.mixture import Admixture, Mixture
-from topmix.models.model import Likelihood, SomeModel, SomeSums, SomeTotal
+from topmix.models.model import Likelihood, SomeModel
 from topmix.models.momentum import Momentum
 from topmix.models.sparse_counts import EntryStats, RowShares, TokenStats
-from topmix.models.statistics import MixtureStats, TopicStats
+from topmix.models.statistics import TopicStats
 from topmix.models.topics import TopicModel
 from topmix.models.words import WordStats, WordTotal
 from topmix.steps import Kept
 from topmix.steps.documents import Visit
-from topmix.steps.rows import CandidateStep, GroupStep, MixtureStep
+from topmix.steps.rows import RowStep
 
 Clusters = Mixture | Admixture
 LARGEST_COUNT = 2**62
@@ -201,8 +198,7 @@ class TopicFiles(Files):
         return model, following, State(total, memo)
 
     def check(self, moment: Moment, fit: Fit) -> None:
-        corpus, n_shards = fit.problem.data, len(fit.batches)
-        assert isinstance(corpus, Corpus)
+        corpus, n_shards = fit.problem.corpus, len(fit.batches)
         _check_shards(moment, {0, n_shards}, {n_shards}, n_shards)
         for b, visit in moment.memory.items():
             if visit.docs is not None:
@@ -240,24 +236,22 @@ class ClusterFiles(Files):
     learner: PassMaker
 
     @classmethod
-    def of(cls, problem: Problem, K: int | None, likelihood: type[Likelihood], objective: str) -> ClusterFiles:
-        step = problem.step
-        assert isinstance(step, MixtureStep | GroupStep)
-        least = step.n_active if isinstance(step, CandidateStep) else 0
-        about = likelihood, objective, isinstance(step, GroupStep), least, problem.learner
+    def of(
+        cls, problem: Problem, step: RowStep, K: int | None, likelihood: type[Likelihood], objective: str
+    ) -> ClusterFiles:
+        about = likelihood, objective, problem.data.groups is not None, step.least_candidates, problem.learner
         return cls(("columns", "clusters"), problem.data.shape[1], K, step.remembers, *about)
 
     def write(self, moment: Moment, out: Writer) -> None:
         model, state = moment.model, moment.state
         model = replace(model, likelihood=model.likelihood.for_file())
         model.write(out.at("model"))
-        if isinstance(model.likelihood, Gaussian):
-            model.likelihood.candidates().write(out.at("model"))
+        model.likelihood.write_candidates(out.at("model"))
         if moment.following is not None:
             moment.following.prior.write(out.at("next"))
-        _around(state.total, None).write(out.at("total"))
+        state.total.around(None).write(out.at("total"))
         for b, stats in state.memo.items():
-            _around(stats, _rows_of(stats).S.for_file()).write(out.at(f"memo.{b}"))
+            stats.around(stats.of_rows.S.for_file()).write(out.at(f"memo.{b}"))
         if state.momentum is not None:
             state.momentum.write(out.at("momentum"))
 
@@ -265,27 +259,24 @@ class ClusterFiles(Files):
         kind = Admixture if self.is_of_groups else Mixture
         try:
             model: Clusters = kind.read(file.at("model"), self.likelihood, self.n_features, K, self.objective)
-            if isinstance(model.likelihood, Gaussian):
-                clusters = model.likelihood.with_candidates(file.at("model"))
-                if clusters.n_candidates < self.least_candidates:
-                    raise ModelFileError(f"has {clusters.n_candidates} candidates of a row, which are too few")
-                model = replace(model, likelihood=clusters)
+            likelihood = model.likelihood.with_candidates(file.at("model"), self.least_candidates)
+            model = replace(model, likelihood=likelihood)
             following: Clusters | None = None
             if file.about.get("has_next") is True:
-                if not (isinstance(model, Admixture) and isinstance(model.prior, DocumentPrior)):
+                if not isinstance(model, Admixture) or model.prior.is_process:
                     raise ModelFileError("has a prior that is to be learned, and this fit has none")
-                prior = DocumentPrior.read(file.at("next"), K=K, posterior=model.prior.posterior)
-                following = replace(model, prior=prior)
+                following = replace(model, prior=model.prior.read_like(file.at("next"), K, model.prior.posterior))
         except ModelFileError:
             raise
         except ValueError as error:  # a covariance that cannot be inverted
             raise ModelFileError(f"its clusters make no sense: {error}") from error
         empty = model.no_stats()
-        total = _read_stats(file.at("total"), empty, model.likelihood.total, K)
+        total = empty.read_like(file.at("total"), K, model.likelihood.total)
         memo = {}
         for b in range(file.count("n_memo")):
             at = file.at(f"memo.{b}")
-            memo[b] = _read_stats(at, empty, model.likelihood.read_sums(_rows_at(at, empty).at("S"), K), K)
+            S = model.likelihood.read_sums(at.at("S.S" if self.is_of_groups else "S"), K)
+            memo[b] = empty.read_like(at, K, S)
         state = State(total, memo)
         if isinstance(self.learner, Memoized) and self.learner.momentum:
             state.momentum = Momentum.read(file.at("momentum"), model.likelihood, K)
@@ -301,7 +292,7 @@ class ClusterFiles(Files):
         for b, kept in moment.memory.items():
             _same(kept.size, sizes[b], "groups" if groups else "rows", b)
         for b, stats in moment.state.memo.items():
-            S = _rows_of(stats).S
+            S = stats.of_rows.S
             if isinstance(S, RowShares if not on_device else WordStats):
                 raise ModelFileError("the checkpoint is of another engine, and cannot continue on this one")
             if isinstance(S, RowShares):
@@ -309,27 +300,4 @@ class ClusterFiles(Files):
 
     def place(self, state: State, model: Clusters, placed: Clusters) -> None:
         if placed.likelihood is not model.likelihood:
-            state.total = _around(state.total, placed.likelihood.total)
-
-
-def _rows_of(stats: SomeTotal) -> MixtureStats:
-    """The statistics of rows, which those of groups contain."""
-    return stats.S if isinstance(stats, TopicStats) else stats
-
-
-def _around(stats: SomeTotal, S: SomeSums) -> SomeTotal:
-    """The same statistics, with other sums of rows."""
-    if isinstance(stats, TopicStats):
-        return replace(stats, S=replace(stats.S, S=S))
-    return replace(stats, S=S)
-
-
-def _read_stats(file: CheckedReader, empty: SomeTotal, S: SomeSums, K: int) -> SomeTotal:
-    rows = MixtureStats.read(_rows_at(file, empty), S=S, K=K)
-    if not isinstance(empty, TopicStats):
-        return rows
-    return TopicStats.read(file, S=rows, n_T=len(empty.T), n_M=len(empty.M))
-
-
-def _rows_at(file: CheckedReader, empty: SomeTotal) -> CheckedReader:
-    return file.at("S") if isinstance(empty, TopicStats) else file
+            state.total = state.total.around(placed.likelihood.total)

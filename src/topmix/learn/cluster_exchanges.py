@@ -23,10 +23,8 @@ from topmix.learn.history import Outcome
 from topmix.learn.learners import Batch
 from topmix.learn.topic_moves import Pair, names_of
 from topmix.models.frame import SingularCovariance
-from topmix.models.gaussian import Gaussian
 from topmix.models.mixture import Admixture, Mixture
 from topmix.models.statistics import MixtureStats
-from topmix.models.von_mises_fisher import VonMisesFisher
 from topmix.steps.rows import AssignGroupsStep, GroupStep
 
 SAMPLE, EACH = 4_000, 200  # rows of a sample, and for each cluster this many
@@ -69,15 +67,14 @@ def exchanged(problem: Problem, found: Outcome, settings: FitSettings, seed: np.
 
 def _exchanges(model: Admixture, problem: Problem, rng: np.random.Generator) -> Iterator[Admixture]:
     """Models with other clusters, the most promising first."""
-    data, step, K = problem.data, problem.step, model.n_components
-    assert isinstance(data, GroupedRows)
-    assert isinstance(step, GroupStep)
+    data, K = problem.data.groups, model.n_components
+    assert data is not None
     order = rng.permutation(len(data))
     n = 1 + int(np.searchsorted(np.cumsum(data.lengths()[order]), max(SAMPLE, EACH * K)))
     rows, starts = data.of_groups(np.sort(order[:n]))
     sample = Rows(np.ascontiguousarray(data.data[rows]), check=False)
     shard = Shards(GroupedRows(sample, starts), [slice(0, n)])[0]
-    assign = AssignGroupsStep(step.likelihood, min(step.n_active, K))
+    assign = AssignGroupsStep(type(model.likelihood), min(problem.n_active, K))
     a = assign(shard, model.tables(shard.cols), None, _core.TopicScratch()).stats
     r = np.zeros((len(sample), K))
     shares = a.r.astype(np.float64)
@@ -91,9 +88,9 @@ def _continued(
     least_gain: float = -1.0,
 ) -> Outcome | None:  # fmt: skip
     """After some passes more from a model; None where a cluster has too few rows for its covariance."""
-    assert isinstance(problem.step, GroupStep)
+    step = GroupStep(type(model.likelihood), problem.n_active)
     further = replace(
-        problem, first=starting_from(model, model.as_stats()), step=replace(problem.step, warm_up=0), max_iter=passes,
+        problem, first=starting_from(model, model.as_stats()), step=step, max_iter=passes,
         least_gain=least_gain, is_warm=True, warm_up=0, keep=None,
     )  # fmt: skip
     quiet = replace(settings, n_init=1, max_time=None, callbacks=(), verbose=0, keeps_last=False)
@@ -148,7 +145,6 @@ def divided(model: Mixture, rows: Rows) -> tuple[float, MixtureStats] | None:
     if len(rows) < LEAST_ROWS:
         return None
     r = np.eye(2)[two_means(np.asarray(rows.data, np.float64))]
-    assert isinstance(model.likelihood, Gaussian | VonMisesFisher)
     born = MixtureStats(model.likelihood.of_rows(rows, r), r.sum(axis=0), 0.0, 0.0)
     if born.N.min() < 2:
         return None

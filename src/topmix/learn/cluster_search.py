@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import xlogy
 
-from topmix.corpus.rows import GroupedRows, Rows
+from topmix.corpus.rows import Rows
 from topmix.corpus.shard import GroupShard
 from topmix.learn.cluster_exchanges import (
     EACH,
@@ -86,12 +86,11 @@ class SearchedClusters(Search[ClusterSnapshot], ClusterPasses):
 
     tried: TriedClusters
 
-    def __init__(self, fit: Fit, rng: np.random.Generator, max_clusters: int) -> None:
-        p = fit.problem
-        assert isinstance(p.data, GroupedRows)
-        assert isinstance(p.step, GroupStep)
-        self.rows, self.step, self.weight, self.max_clusters = p.data, p.step, p.weight, max_clusters
-        self.groups = np.concatenate([np.arange(len(p.data))[batch] for batch in fit.batches])  # as shards have them
+    def __init__(self, fit: Fit, rng: np.random.Generator, step: GroupStep, max_clusters: int) -> None:
+        rows = fit.problem.data.groups
+        assert rows is not None
+        self.rows, self.step, self.weight, self.max_clusters = rows, step, fit.problem.weight, max_clusters
+        self.groups = np.concatenate([np.arange(len(rows))[batch] for batch in fit.batches])  # as shards have them
         self.tried, self.refreshed = TriedClusters(), 0
         self.untried: Iterator[Regrouping] | None = None  # moves from these clusters
         self.tried_from: ClusterSnapshot | None = None

@@ -21,7 +21,7 @@ import numpy as np
 
 from topmix.base.component import Json
 from topmix.base.threads import one_thread, threads
-from topmix.corpus.rows import GroupedRows, Rows
+from topmix.corpus.rows import Rows
 from topmix.corpus.shard import Shards, VectorShard, at_random
 from topmix.engines.local import Threads
 from topmix.learn.fit import Schedule
@@ -301,11 +301,11 @@ class ClusterPasses(Schedule):
     def lengths(self) -> np.ndarray | None:
         """[groups] rows of each, where rows are in groups."""
         p = self.fit.problem
-        return p.data.lengths(p.weight) if isinstance(p.data, GroupedRows) else None
+        return None if p.data.groups is None else p.data.groups.lengths(p.weight)
 
     def direction(self, model: SomeModel) -> str:
-        is_point = isinstance(model, Admixture) and model.prior.learned and model.prior.posterior == "collapsed"
-        return "unsteady" if is_point else "rises"
+        prior = model.prior
+        return "unsteady" if prior is not None and prior.learned and prior.posterior == "collapsed" else "rises"
 
     def passes(self, model: SomeModel, learn: Callable[[SomeModel], Passes]) -> Passes:
         """BLAS is held to one thread through each pass: to hold it and let it go again for every kernel takes longer

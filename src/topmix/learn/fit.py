@@ -76,6 +76,12 @@ class Problem:
     weighs_tokens: bool = False  # stochastic: a batch is weighed by its share of the tokens
     keep: Checkpoint | None = None
 
+    @property
+    def corpus(self) -> Corpus:
+        """The data of topics."""
+        assert isinstance(self.data, Corpus)
+        return self.data
+
 
 @dataclass
 class FitSettings:
@@ -200,8 +206,8 @@ class Fit:
             self.state = State(pseudo_counts=pseudo_counts)
         else:
             self.model, self.state, self.history = moment.model, moment.state, list(moment.history)
-        if p.weighs_tokens and isinstance(p.data, Corpus):
-            self.state.n_tokens = p.data.n_tokens
+        if p.weighs_tokens:
+            self.state.n_tokens = p.corpus.n_tokens
         self.batches, self.random = deal or dealt(p, rng)
         task = Task(
             p.data, self.model if moment is None else moment.next_model, self.batches, p.step, p.engine, p.threads,
@@ -287,8 +293,7 @@ class Fit:
     @cached_property
     def lengths(self) -> list[np.ndarray]:
         """Of each shard's documents, in tokens."""
-        corpus = self.problem.data
-        assert isinstance(corpus, Corpus)
+        corpus = self.problem.corpus
         lengths = row_sums(corpus.indptr, corpus.value)
         return [lengths[rows] for rows in self.batches]
 

@@ -19,7 +19,7 @@ from topmix.base.checks import (
 )
 from topmix.base.component import Component
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.rows import GroupedRows, Rows
+from topmix.corpus.rows import Rows
 from topmix.corpus.shard import Batches, Shards, at_random, in_order
 from topmix.engines.engine import Engine, M, Memo, Workers, add_info
 from topmix.models.model import Model, SomeModel, SomeTotal, Stats
@@ -132,7 +132,7 @@ class Learner(Component, PassMaker):
 def count_of_batches(batch_size: int | None, data: Corpus | Rows, L: int, default: int) -> int:
     """Batches per pass: `default` of them, more where one would hold too much in memory, or as batch_size says."""
     if batch_size is None:
-        held = data.nnz * L if isinstance(data, Corpus) else 0  # rows of a table are visited a piece at a time
+        held = 0 if data.in_pieces else data.nnz * L
         return min(max(default, -(-held // PAIRS_PER_BATCH)), max(len(data), 1))
     return -(-len(data) // batch_size)
 
@@ -276,9 +276,6 @@ class Memoized(Learner):
 # Natural-gradient steps on the bound, docs/math.md Eq. (1.10). Nothing is kept of a batch after its step, so the data
 # may be a stream.
 
-DOCUMENTS_PER_BATCH = 512
-ROWS_PER_BATCH = 4096  # of a table
-
 
 @dataclass(frozen=True, repr=False)
 class Stochastic(Learner):
@@ -323,8 +320,7 @@ class Stochastic(Learner):
                 positive_number(getattr(self, name), name)
 
     def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
-        usual = DOCUMENTS_PER_BATCH if isinstance(data, Corpus | GroupedRows) else ROWS_PER_BATCH
-        return at_random(data, count_of_batches(self.batch_size or usual, data, L, default), rng)
+        return at_random(data, count_of_batches(self.batch_size or data.usual_batch, data, L, default), rng)
 
     def updates_per_pass(self, n_batches: int) -> int:
         return n_batches

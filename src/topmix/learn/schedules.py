@@ -19,7 +19,6 @@ from topmix.engines.engine import Workers
 from topmix.learn.fit import Fit, Moment, Schedule
 from topmix.learn.history import RESPONDING, VERSIONS
 from topmix.learn.learners import Passes, PassMaker, PassResult, State
-from topmix.models.covariate_prior import CovariatePrior
 from topmix.models.document_prior import DocTopics, Population
 from topmix.models.model import SomeModel
 from topmix.models.response_prior import Responded, ResponsePrior
@@ -36,9 +35,8 @@ class TopicPasses(Schedule):
 
     def __init__(self, fit: Fit, rng: np.random.Generator, restarts: bool = False) -> None:
         super().__init__(fit, rng)
-        assert isinstance(fit.problem.data, Corpus)
         assert fit.problem.empty is not None
-        self.corpus = fit.problem.data
+        self.corpus = fit.problem.corpus
         again = restarts and fit.problem.learner.fades
         self.empty, self.second_start = fit.problem.empty, int(rng.integers(2**63)) if again else None
 
@@ -50,7 +48,8 @@ class TopicPasses(Schedule):
     @cached_property
     def population(self) -> Population | None:
         """The documents as priors with covariates are learned from them."""
-        design, is_needed = self.corpus.design, isinstance(self.empty.prior, CovariatePrior)
+        design, prior = self.corpus.design, self.empty.prior
+        is_needed = prior.learned and not prior.is_shared
         return Population.of(design, self.lengths) if design is not None and is_needed else None
 
     def direction(self, model: TopicModel) -> str:
@@ -143,7 +142,7 @@ class ByVersion(PassMaker):
     def passes(self, model: TopicModel, workers: Workers, state: State) -> Passes:
         while True:
             halves, state.total, effort = self._visited(model, workers)
-            counts = [a.plus(b) for a, b in zip(halves[::2], halves[1::2])]
+            counts = [a + b for a, b in zip(halves[::2], halves[1::2])]
             if model.versions is None:
                 strength, discount = chosen(halves[::2], halves[1::2], self.place, model.words, ETA)
                 versions = WordVersions.start(counts, self.place, strength, discount, model.words, ETA)

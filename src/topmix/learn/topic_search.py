@@ -22,7 +22,6 @@ from topmix import _core
 from topmix.base.checks import whole_number, whole_number_or_none
 from topmix.base.component import Component
 from topmix.base.fields import ModelFileError
-from topmix.corpus.corpus import Corpus
 from topmix.learn.fit import Fit
 from topmix.learn.learners import PassResult
 from topmix.learn.search import TRIAL, Listed, Move, Search, Trial, are_numbers
@@ -239,9 +238,8 @@ class SearchedTopics(Search[Documents]):
         max_topics: int,
         chooses_size: bool,
     ) -> None:
-        assert isinstance(fit.problem.data, Corpus)
         self.posteriors, self.warm_up, self.max_topics = posteriors, warm_up, max_topics
-        self.corpus, self.tried = fit.problem.data, TriedTopics(chooses_size=chooses_size)
+        self.corpus, self.tried = fit.problem.corpus, TriedTopics(chooses_size=chooses_size)
         numbers = np.arange(self.corpus.n_docs)
         self.order = np.concatenate([numbers[rows] for rows in fit.batches])  # of documents in shards
         self.X = sp.csr_array(self.corpus.to_scipy())

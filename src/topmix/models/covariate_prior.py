@@ -33,6 +33,8 @@ class LabelPrior(Prior):
     alpha: Annotated[NDArray[np.float64], ALPHA]
     posterior: str
 
+    is_shared = False
+
     def of(self, design: DesignRows | None) -> OwnPriors | DocumentPrior:
         if design is None:
             return DocumentPrior(self.alpha, self.posterior)
@@ -69,6 +71,7 @@ class CovariatePrior(Prior):
     is_curved: Flag = False  # statistics hold the curvature of the likelihood too, which draws need
 
     learned = True
+    is_shared = False
 
     @classmethod
     def flat(cls, K: int, P: int, posterior: str, total: float, sigma: float) -> CovariatePrior:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,9 @@ class Prior(Stored):
     alpha: Array  # [K], what kernels see
     posterior: str  # "variational" | "collapsed"
     learned: bool = False  # re-estimated after each pass
+    is_process: ClassVar[bool] = False  # whether there may be any number of topics
+    is_shared: ClassVar[bool] = True  # by all documents
+    is_curved: bool = False  # whether statistics hold what draws of its parameters need
 
     def of(self, design: DesignRows | None) -> Prior:
         """The prior of these documents."""

@@ -18,10 +18,10 @@ import numpy as np
 from topmix import _core
 from topmix.base.checks import LEAST_POSITIVE
 from topmix.base.dirichlet import NEGLIGIBLE
-from topmix.base.fields import CheckedReader
+from topmix.base.fields import CheckedReader, ModelFileError, Writer
 from topmix.base.threads import one_thread, threads
 from topmix.corpus.rows import Rows
-from topmix.corpus.shard import GroupShard, VectorShard
+from topmix.corpus.shard import VectorShard
 from topmix.models.frame import SHAPES, Frame, GaussianStats, Shape, everyone, moments
 from topmix.models.model import FEW_SUMS, LEAST_SHARE, TOLERANCE, Assignment, ClusterSums, Likelihood, Pieces, most_of
 from topmix.models.stored import Flag, Ids, Numbers, Stored, choice, integer, number
@@ -101,6 +101,7 @@ class Gaussian(Stored, Likelihood):
 
     rows: ClassVar[str] = "vectors"
     objectives: ClassVar[tuple[str, ...]] = ("vb", "map", "ml")
+    has_scatter: ClassVar[bool] = True
 
     covariance_type: Annotated[str, choice(*SHAPES)]
     objective: str
@@ -191,7 +192,6 @@ class Gaussian(Stored, Likelihood):
         return replace(self, total=total, near=None, age=0).update(total, N)
 
     def scatter(self, S: GaussianStats, N: np.ndarray) -> np.ndarray:
-        """Of rows about the means of their clusters; not yet a covariance."""
         n = np.maximum(S.N, 1e-300)
         m = np.zeros_like(S.first) if self.zero_mean else S.first / n[:, None]
         return np.asarray(self.shape.unpacked(S.second) - self.shape.outer(n, m, m))
@@ -267,7 +267,7 @@ class Gaussian(Stored, Likelihood):
         how = (t.shape.quadratic, t.linear, threads())
         with one_thread(), np.errstate(over="ignore"):  # the likelihood of a row that is too far is minus infinity
             _core.to_frame(x, t.origin, t.A, threads(), z)
-            if isinstance(shard, GroupShard):  # constants are [groups, K]
+            if shard.starts is not None:  # constants are [groups, K]
                 _core.assign_groups(z, shard.starts, t.W, constant, *how, *a[:4])
             elif was is None:
                 _core.assign_gaussian(z, t.W, constant, *how, *a[:4])
@@ -329,13 +329,14 @@ class Gaussian(Stored, Likelihood):
     def read_sums(self, file: CheckedReader, K: int) -> GaussianStats:
         return GaussianStats.read(file, D=self.shape.D, K=K, **self.shape.sizes(K))
 
-    def candidates(self) -> Candidates:
-        """What a fit that goes on needs besides what files have of a model."""
-        return Candidates(self.n_candidates, self.age, self.near if self.n_candidates else None)
+    def write_candidates(self, out: Writer) -> None:
+        Candidates(self.n_candidates, self.age, self.near if self.n_candidates else None).write(out)
 
-    def with_candidates(self, file: CheckedReader) -> Gaussian:
+    def with_candidates(self, file: CheckedReader, least: int) -> Gaussian:
         K, n = len(self.total.N), file.integer("n_candidates", 0, MOST_CANDIDATES)
         found = Candidates.read(file, K=K, C=min(n, K))
+        if n < least:
+            raise ModelFileError(f"has {n} candidates of a row, which are too few")
         return replace(self, n_candidates=n, near=found.near, age=found.age)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topmix.base.threads import one_thread
-from topmix.corpus.rows import Rows, SparseRows
+from topmix.corpus.rows import Rows
 from topmix.models.frame import LEAST, Frame, GaussianStats, Shape, everyone, moments
 from topmix.models.gaussian import Gaussian, GaussianPrior
 from topmix.models.k_means import lloyd, means, nearest, sample_of, spread_rows
@@ -142,7 +142,7 @@ def summary(table: Rows, weight: np.ndarray | None, covariance_type: str, zero_m
     about, begin, total = np.zeros(D), 0, 0.0
     first, second = np.zeros(D), np.zeros((D, D) if is_matrix else D)
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # what leaves the range is refused below
-        if isinstance(table, SparseRows) and not is_matrix:  # by the entries alone, about zero
+        if table.csr is not None and not is_matrix:  # by the entries alone, about zero
             csr, of_rows = table.csr.astype(np.float64), np.ones(len(table)) if weight is None else weight
             total, first, second = float(of_rows.sum()), of_rows @ csr, of_rows @ csr.power(2)
         else:
@@ -225,7 +225,7 @@ def start(model: Gaussian, table: Rows, weight: np.ndarray | None, way: str, rng
     many rows as there are. k-means++ finds the tails where no groups stand apart; Lloyd's steps find round groups."""
     K = len(model.total.N)
     size = max(SAMPLE, SAMPLE_PER_CLUSTER * K)
-    if isinstance(table, SparseRows):  # the sample is dense
+    if table.is_sparse:  # and the sample is dense
         size = min(size, max(2 * K, DENSE_SAMPLE // table.shape[1]))
     rows = sample_of(len(table), weight, size, rng)
     w = np.ones(len(rows)) if weight is None else weight[rows] / weight[rows].mean()  # what is added to them is rows

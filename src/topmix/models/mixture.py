@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, NamedTuple, Self, TypeAlias
+from typing import Annotated, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -163,6 +163,8 @@ class Mixture(Clusters):
     likelihood: Likelihood
     n_features: int
 
+    prior: ClassVar[Prior | None] = None  # of groups, which an admixture has
+
     @cached_property
     def sizes(self) -> np.ndarray:  # type: ignore[override]  # a field of admixtures
         return self.allocation.counts()
@@ -202,7 +204,7 @@ class Mixture(Clusters):
         return self.allocation.weights()
 
     def write(self, out: Writer) -> None:
-        out.value("weights", next(name for name, kind in WEIGHTS.items() if isinstance(self.allocation, kind)))
+        out.value("weights", next(name for name, kind in WEIGHTS.items() if type(self.allocation) is kind))
         self.allocation.write(out.at("weights"))
         self.likelihood.write(out.at("clusters"))
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 import numpy as np
 
 from topmix.base.fields import CheckedReader, Writer
+from topmix.corpus.rows import Rows
 from topmix.corpus.shard import SomeShard
 
 # What each kind of model has as a type of its own, which its own steps and learners know.
@@ -86,6 +87,7 @@ class Likelihood(Protocol):
 
     rows: ClassVar[str]  # that it takes: "counts" of words, "vectors" or "directions"
     objectives: ClassVar[tuple[str, ...]]  # the usual one first
+    has_scatter: ClassVar[bool] = False  # whether it says how rows scatter, which passes with momentum ask
 
     objective: str
     total: SomeSums
@@ -128,4 +130,23 @@ class Likelihood(Protocol):
 
     def on_host(self) -> Likelihood:
         """Itself: a likelihood on a device has a copy to give."""
+        return self
+
+    # What clusters of vectors have.
+
+    def of_rows(self, table: Rows, r: np.ndarray, weight: np.ndarray | None = None) -> SomeSums:
+        """The statistic of rows with these responsibilities [rows, K]."""
+        raise TypeError("rows are words")
+
+    def scatter(self, S: SomeSums, N: np.ndarray) -> np.ndarray:
+        """Of rows about the means of their clusters; not yet a covariance."""
+        raise TypeError("rows are words")
+
+    # What a fit that goes on needs besides what files have of a model.
+
+    def write_candidates(self, out: Writer) -> None:
+        return
+
+    def with_candidates(self, file: CheckedReader, least: int) -> Likelihood:
+        """Scores rows by `least` candidates or more."""
         return self

@@ -8,16 +8,12 @@ every direction. The scatter of directions is N - |sum of rows|.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from topmix.base.fields import CheckedReader, Writer
-from topmix.models.gaussian import Gaussian
 from topmix.models.mixture import Mixture
 from topmix.models.model import Likelihood
 from topmix.models.statistics import MixtureStats
-from topmix.models.von_mises_fisher import VonMisesFisher
 
 KEPT = 0.4  # of a cluster's rows, and of its scatter in any direction
 HALVINGS = 5
@@ -35,7 +31,7 @@ class Momentum:
 
     @staticmethod
     def suits(model: object) -> bool:
-        return isinstance(model, Mixture) and isinstance(model.likelihood, Gaussian | VonMisesFisher)
+        return isinstance(model, Mixture) and model.likelihood.has_scatter
 
     def begin(self, model: Mixture, total: MixtureStats) -> Mixture:
         """The model at the beginning of a pass: what the last one has changed is added, as far as clusters bear it."""
@@ -43,8 +39,7 @@ class Momentum:
         if self._before is not None:
             change = total.copy()
             change -= self._before
-            likelihood: Any = model.likelihood  # one that `suits`
-            self._step = step_of(likelihood, total, change, self.reach)
+            self._step = step_of(model.likelihood, total, change, self.reach)
             model = self.update(model, total, 1.0)
         self._before = total.copy()
         return model
@@ -78,7 +73,7 @@ class Momentum:
         return made
 
 
-def step_of(clusters: Gaussian | VonMisesFisher, now: MixtureStats, change: MixtureStats, most: float) -> MixtureStats:
+def step_of(clusters: Likelihood, now: MixtureStats, change: MixtureStats, most: float) -> MixtureStats:
     """The change of each cluster, times what it bears of `most`."""
     K, scatter = len(now.N), clusters.scatter(now.S, now.N)
     is_tied = len(scatter) < K

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from topmix.base.fields import CheckedReader, Writer
 from topmix.corpus.shard import row_sums
@@ -109,7 +110,8 @@ class DoublePairs(Pairs):
 
 @dataclass(frozen=True, slots=True)
 class SparseCounts(Stored):
-    """Counts [V, K]. Those that are float32 numbers are kept as such and the others as doubles: nothing is rounded."""
+    """Counts [V, K], to be read as an array. Those that are float32 numbers are kept as such and the others as doubles:
+    nothing is rounded."""
 
     single: SinglePairs
     double: DoublePairs
@@ -124,8 +126,10 @@ class SparseCounts(Stored):
         return self.single.nbytes + self.double.nbytes
 
     @classmethod
-    def if_smaller(cls, raw: np.ndarray) -> SparseCounts | None:
+    def if_smaller(cls, raw: np.ndarray | SparseCounts) -> SparseCounts | None:
         """These counts, or None where the array itself takes less room."""
+        if isinstance(raw, SparseCounts):
+            return raw
         V, K = raw.shape
         least = 2 * 8 * (V + 1) + 6 * sum(int(np.count_nonzero(raw[words])) for words in blocks(V, K))
         if least >= raw.nbytes:
@@ -150,22 +154,22 @@ class SparseCounts(Stored):
                 found.append((sizes, topic[chosen].astype(np.uint16), kept[chosen]))
         return cls(SinglePairs.of(singles), DoublePairs.of(doubles), K)
 
-    def rows(self, words: np.ndarray) -> np.ndarray:
+    def __getitem__(self, words: np.ndarray) -> np.ndarray:
         """[words, K] float64"""
         out, words = np.zeros((len(words), self.n_topics)), np.asarray(words, np.int64)
         self.single.add_to(out, words)
         self.double.add_to(out, words)
         return out
 
-    def by_word(self) -> np.ndarray:
+    def sum(self, axis: Literal[1]) -> np.ndarray:
         """[V] the sum of each row."""
         return row_sums(self.single.indptr, self.single.value) + row_sums(self.double.indptr, self.double.value)
 
-    def toarray(self) -> np.ndarray:  # [V, K]
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:  # [V, K]
         V, K = self.shape
-        out = np.zeros((V, K))
+        out = np.zeros((V, K), dtype)
         for words in blocks(V, K):
-            out[words] = self.rows(np.arange(words.start, words.stop))
+            out[words] = self[np.arange(words.start, words.stop)]
         return out
 
     def __deepcopy__(self, memo: dict[int, object]) -> SparseCounts:
@@ -215,8 +219,8 @@ class Counts(Numbers):
         return file.array(name, sizes["V"], sizes["K"])
 
     def write(self, out: Writer, name: str, value: np.ndarray | SparseCounts) -> None:
-        held = (SparseCounts.if_smaller(value) or value) if isinstance(value, np.ndarray) else value
-        if isinstance(held, SparseCounts):
-            held.write(out.at(name))
+        sparse = SparseCounts.if_smaller(value)
+        if sparse is not None:
+            sparse.write(out.at(name))
         else:
-            out.array(name, held)
+            out.array(name, np.asarray(value))

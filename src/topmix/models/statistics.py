@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, Self, TypeVar
+from dataclasses import dataclass, fields, replace
+from operator import add
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,10 +20,12 @@ from topmix.models.stored import Ids, Nested, Numbers, Starts, Stored, number
 class Additive:
     """For dataclasses: arrays and numbers add, nested statistics add themselves."""
 
+    def values(self) -> list[SomeSums]:
+        return [getattr(self, f.name) for f in fields(self)]  # type: ignore[arg-type]
+
     def add(self, other: Self, weight: float = 1.0) -> Self:
         """self += weight * other, in place."""
-        for f in fields(self):  # type: ignore[arg-type]
-            mine, theirs = getattr(self, f.name), getattr(other, f.name)
+        for f, mine, theirs in zip(fields(self), self.values(), other.values()):  # type: ignore[arg-type]
             if isinstance(mine, float):
                 setattr(self, f.name, mine + weight * theirs)
             elif isinstance(mine, np.ndarray):
@@ -31,14 +34,13 @@ class Additive:
                 mine.add(theirs, weight)
         return self
 
-    def plus(self, other: Self) -> Self:
+    def __add__(self, other: Self) -> Self:
         """The sum, as a new value. Unlike `add` it also works for what shards report."""
-        return type(self)(*(plus(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)))  # type: ignore[arg-type]
+        return type(self)(*map(add, self.values(), other.values()))
 
     def scale(self, c: float) -> Self:
         """self *= c, in place."""
-        for f in fields(self):  # type: ignore[arg-type]
-            mine = getattr(self, f.name)
+        for f, mine in zip(fields(self), self.values()):  # type: ignore[arg-type]
             if isinstance(mine, np.ndarray):
                 mine *= c
             elif isinstance(mine, float):
@@ -74,12 +76,7 @@ class Additive:
 T = TypeVar("T")
 
 
-def plus(a: Any, b: Any) -> Any:
-    """A new value; numbers and arrays add, statistics know how."""
-    return a.plus(b) if hasattr(a, "plus") else a + b
-
-
-def tree_sum(parts: Iterable[T], plus: Callable[[T, T], T] = plus) -> T:
+def tree_sum(parts: Iterable[T], plus: Callable[[T, T], T] = add) -> T:
     """The sum of at least one part. A single part is returned as it is. At most log2(parts) sums wait for a partner."""
     waiting: list[tuple[int, T]] = []  # (leaves, their sum), ever smaller powers of two
     for part in parts:
@@ -104,6 +101,18 @@ class MixtureStats(Additive, Stored):
     H: Annotated[float, number()]  # sum_n H[r_n]
     n_rows: Annotated[float, number(0.0)]
 
+    @property
+    def of_rows(self) -> MixtureStats:
+        """The same; those of groups contain statistics of rows."""
+        return self
+
+    def around(self, S: SomeSums) -> MixtureStats:
+        """The same with other sums of rows."""
+        return replace(self, S=S)
+
+    def read_like(self, file: CheckedReader, K: int, S: SomeSums) -> MixtureStats:
+        return MixtureStats.read(file, S=S, K=K)
+
 
 @dataclass(slots=True)
 class TopicStats(Additive, Stored):
@@ -127,9 +136,23 @@ class TopicStats(Additive, Stored):
     def n_rows(self) -> float:
         return self.D
 
+    # Of an admixture.
+
+    @property
+    def of_rows(self) -> MixtureStats:
+        rows: MixtureStats = self.S
+        return rows
+
+    def around(self, S: SomeSums) -> TopicStats:
+        return replace(self, S=self.of_rows.around(S))
+
+    def read_like(self, file: CheckedReader, K: int, S: SomeSums) -> TopicStats:
+        rows = self.of_rows.read_like(file.at("S"), K, S)
+        return TopicStats.read(file, S=rows, n_T=len(self.T), n_M=len(self.M))
+
     @property
     def is_removable(self) -> bool:
-        return isinstance(self.S, PseudoCounts)
+        return bool(self.S.is_removable)
 
     @property
     def is_exact(self) -> bool:
@@ -150,6 +173,8 @@ class PseudoCounts(Stored):
     topic: Annotated[np.ndarray, Ids("pairs", below="K", dtype="U16")]
     value: Annotated[np.ndarray, Numbers("pairs", low=SMALLEST)]
     totals: np.ndarray  # [K] float64, sum over words of all this
+
+    is_removable: ClassVar[bool] = True  # they stay beside the counts
 
     @classmethod
     def of(cls, common: np.ndarray, share: np.ndarray, own: sp.csr_array) -> PseudoCounts:

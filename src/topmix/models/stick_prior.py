@@ -144,6 +144,7 @@ class StickPrior(Prior):
     alpha: np.ndarray = field(init=False, repr=False)  # [K]
 
     posterior = "variational"  # and nothing is left to learn after a pass: `update` does it
+    is_process = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares", self.concentration * self.sticks.shares())

@@ -21,7 +21,7 @@ from topmix.base.dirichlet import NEGLIGIBLE
 from topmix.base.fields import CheckedReader
 from topmix.base.threads import one_thread, threads
 from topmix.corpus.rows import Rows
-from topmix.corpus.shard import GroupShard, VectorShard
+from topmix.corpus.shard import VectorShard
 from topmix.models.k_means import far_apart, sample_of
 from topmix.models.model import FEW_SUMS, LEAST_SHARE, TOLERANCE, Assignment, ClusterSums, Likelihood, Pieces, most_of
 from topmix.models.statistics import Additive
@@ -63,6 +63,7 @@ class VonMisesFisher(Stored, Likelihood):
 
     rows: ClassVar[str] = "directions"
     objectives: ClassVar[tuple[str, ...]] = OBJECTIVES
+    has_scatter: ClassVar[bool] = True
 
     objective: str
     prior_rows: Annotated[float, number(1e-20)]  # b, pseudo-rows of each cluster under "map"
@@ -160,7 +161,7 @@ class VonMisesFisher(Stored, Likelihood):
         a = Assignment(np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n), x)
         constant = (t.constant + log_weights).astype(dtype)
         with one_thread():
-            if isinstance(shard, GroupShard):  # constants are [groups, K]
+            if shard.starts is not None:  # constants are [groups, K]
                 _core.assign_groups(x, shard.starts, t.W, constant, "none", True, threads(), *a[:4])
             elif among is None:
                 _core.assign_gaussian(x, t.W, constant, "none", True, threads(), *a[:4])

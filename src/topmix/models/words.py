@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ from scipy.special import digamma
 from topmix import _core
 from topmix.base.checks import SMALLEST
 from topmix.base.threads import threads
+from topmix.models.model import SomeSums
 from topmix.models.sparse_counts import Counts, SparseCounts, blocks
 from topmix.models.statistics import PseudoCounts
 from topmix.models.stored import Ids, Numbers, Starts, Stored, number
@@ -32,7 +33,7 @@ class WordStats(Stored):
     value: Annotated[np.ndarray, Numbers("pairs", dtype="F32")]
     totals: Annotated[np.ndarray, Numbers("K")]  # sum over words
 
-    def plus(self, other: WordStats) -> WordStats:
+    def __add__(self, other: WordStats) -> WordStats:
         """The sum, as one shard with the rows of both would report it: values are rounded to float32 again."""
         cols = np.union1d(self.cols, other.cols)
         rows = self._rows_of(cols) + other._rows_of(cols)
@@ -49,6 +50,10 @@ class WordStats(Stored):
         rows.has_canonical_format = True  # kernels write topics in ascending order
         return rows
 
+    def add_to(self, raw: np.ndarray, weight: float, factor: float) -> None:
+        """Adds them, times the weight, to counts [V, K] that are factor * raw."""
+        _core.add_word_stats(self.cols, self.indptr, self.topic, self.value, weight / factor, threads(), raw)
+
     def to_dense(self, n_words: int) -> np.ndarray:  # [V, K]
         return WordTotal.zeros(n_words, len(self.totals)).add(self).counts()
 
@@ -56,15 +61,26 @@ class WordStats(Stored):
 class Fading:
     """A total whose pseudo-counts stay beside its counts, with a weight that falls to zero."""
 
+    totals: np.ndarray
     pseudo: PseudoCounts | None
     pseudo_weight: float
 
-    def fade(self, pseudo: PseudoCounts, weight: float) -> None:
-        """self += weight * pseudo."""
-        if self.pseudo is not None and self.pseudo is not pseudo:
+    is_removable: ClassVar[bool] = False
+
+    def add(self, other: SomeSums, weight: float = 1.0) -> Self:
+        """self += weight * other: what a shard reports, another total, or pseudo-counts."""
+        if not isinstance(other, PseudoCounts):
+            self.add_counts(other, weight)
+            self.totals += weight * other.totals
+            return self
+        if self.pseudo is not None and self.pseudo is not other:
             raise ValueError("a total has one set of pseudo-counts at a time")
         self.pseudo_weight += weight
-        self.pseudo = pseudo if self.pseudo_weight > LEAST_WEIGHT else None
+        self.pseudo = other if self.pseudo_weight > LEAST_WEIGHT else None
+        return self
+
+    def add_counts(self, other: SomeSums, weight: float) -> None:
+        raise NotImplementedError
 
 
 @dataclass(slots=True)
@@ -95,9 +111,8 @@ class WordTotal(Fading, Stored):
     @property
     def raw(self) -> np.ndarray:
         """[V, K] float64; the counts are factor * raw."""
-        if isinstance(self.held, SparseCounts):
-            self.held = self.held.toarray()
-        return self.held
+        self.held = raw = np.asarray(self.held)
+        return raw
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -109,20 +124,20 @@ class WordTotal(Fading, Stored):
         return self.factor * self.raw_rows(words)
 
     def raw_rows(self, words: np.ndarray) -> np.ndarray:  # [words, K]
-        return self.held.rows(words) if isinstance(self.held, SparseCounts) else self.held[words]
+        return self.held[words]
 
     def by_word(self) -> np.ndarray:
         """[V] tokens of each word."""
-        return self.factor * (self.held.by_word() if isinstance(self.held, SparseCounts) else self.held.sum(axis=1))
+        return self.factor * self.held.sum(axis=1)
 
     def columns(self, topics: Sequence[int]) -> np.ndarray:  # [V, topics]
         """The counts of some topics."""
-        return self._passing()[:, list(topics)] * self.factor
+        return np.asarray(self.held)[:, list(topics)] * self.factor
 
     def with_columns(self, kept: np.ndarray, changed: Mapping[int, np.ndarray]) -> WordTotal:
         """The topics `kept` alone. Those of `changed` have these counts [V]; they may be new, with the next numbers."""
         K = self.shape[1]
-        counts = np.take(self._passing(), np.where(kept < K, kept, 0), axis=1)
+        counts = np.take(np.asarray(self.held), np.where(kept < K, kept, 0), axis=1)
         if self.factor != 1.0:
             counts *= self.factor
         for n, k in enumerate(kept.tolist()):
@@ -132,7 +147,7 @@ class WordTotal(Fading, Stored):
 
     def slim(self) -> WordTotal:
         """The same counts, sparse where that is smaller."""
-        sparse = SparseCounts.if_smaller(self.held) if isinstance(self.held, np.ndarray) else None
+        sparse = SparseCounts.if_smaller(self.held)
         return self if sparse is None else replace(self, held=sparse)
 
     @property
@@ -149,24 +164,13 @@ class WordTotal(Fading, Stored):
         return self
 
     def counts(self) -> np.ndarray:  # [V, K]
-        return self._passing() * self.factor
+        return np.asarray(self.held) * self.factor
 
-    def _passing(self) -> np.ndarray:
-        """The dense counts for one use: what is sparse stays so."""
-        return self.held.toarray() if isinstance(self.held, SparseCounts) else self.held
+    def add_counts(self, other: WordStats | WordTotal, weight: float) -> None:
+        other.add_to(self.raw, weight, self.factor)
 
-    def add(self, other: WordStats | WordTotal | PseudoCounts, weight: float = 1.0) -> WordTotal:
-        if isinstance(other, PseudoCounts):
-            self.fade(other, weight)
-            return self
-        if isinstance(other, WordTotal):
-            _core.add_scaled(other.raw.ravel(), weight * other.factor / self.factor, threads(), self.raw.ravel())
-        else:
-            _core.add_word_stats(
-                other.cols, other.indptr, other.topic, other.value, weight / self.factor, threads(), self.raw
-            )
-        self.totals += weight * other.totals
-        return self
+    def add_to(self, raw: np.ndarray, weight: float, factor: float) -> None:
+        _core.add_scaled(self.raw.ravel(), weight * self.factor / factor, threads(), raw.ravel())
 
     def scale(self, c: float) -> WordTotal:
         self.totals *= c
@@ -200,7 +204,7 @@ class WordTotal(Fading, Stored):
         for part in blocks(len(cols), self.shape[1]):  # dense rows of a few words at a time
             words, order = cols[part], np.arange(len(cols[part]), dtype=np.int32)
             rows = None if extra is None else extra.rows_of(words)
-            counts = self.held.rows(words), self.factor, eta if len(eta) == 1 else eta[words], rows, None
+            counts = self.held[words], self.factor, eta if len(eta) == 1 else eta[words], rows, None
             _core.topic_table(posterior, *counts, norm, order, threads(), table[part], log_scale[part])
         return table, log_scale
 
@@ -216,13 +220,13 @@ class WordTotal(Fading, Stored):
     def bound(self, posterior: str, eta: np.ndarray, extra: PseudoCounts | None) -> tuple[float, np.ndarray]:
         """The sum of x log x (collapsed) or log Gamma(x) at x = counts + eta, and [K] sums of x over words."""
         norm, rows = np.empty(self.shape[1]), None if extra is None else extra.rows
-        return _core.topic_bound(posterior, self._passing(), self.factor, eta, rows, threads(), norm), norm
+        return _core.topic_bound(posterior, np.asarray(self.held), self.factor, eta, rows, threads(), norm), norm
 
     def by_topic(self, eta: np.ndarray, extra: PseudoCounts | None, *, as_shares: bool = False) -> np.ndarray:  # [K, V]
         """counts + eta; `as_shares`: each row over its sum."""
         out = np.empty(self.shape[::-1])
         rows = None if extra is None else extra.rows
-        _core.topic_rows(self._passing(), self.factor, eta, rows, as_shares, threads(), out)
+        _core.topic_rows(np.asarray(self.held), self.factor, eta, rows, as_shares, threads(), out)
         return out
 
     def sum_of_digamma(self, eta: np.ndarray, extra: PseudoCounts | None) -> float:

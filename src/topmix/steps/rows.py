@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -57,6 +57,11 @@ class MixtureStep:
     n_active: int  # L
 
     remembers: ClassVar[type[Kept] | None] = None
+
+    @property
+    def least_candidates(self) -> int:
+        """That the tables must name for a cluster."""
+        return 0
 
     def __call__(self, shard: DataShard, tables: MixtureTables, memory: Memory, scratch: object) -> StepResult:
         D, likelihood = len(shard.cols), self.likelihood
@@ -116,6 +121,10 @@ class CandidateStep(MixtureStep):
 
     remembers: ClassVar[type[LastClusters]] = LastClusters
     is_reported: ClassVar[bool] = False  # whether a pass says that it scored rows by candidates
+
+    @property
+    def least_candidates(self) -> int:
+        return self.n_active
 
     def __call__(
         self, shard: DataShard, tables: MixtureTables, memory: LastClusters | None, scratch: object
@@ -225,6 +234,7 @@ class GroupStep:
     warm_up: int = 0  # first visits, in which groups have pseudo-rows in common
 
     remembers: ClassVar[type[Kept] | None] = GroupVisit
+    least_candidates: ClassVar[int] = 0
 
     def __call__(
         self, shard: GroupShard, tables: AdmixtureTables, memory: GroupVisit | None, scratch: _core.TopicScratch
@@ -277,6 +287,9 @@ class GroupStep:
         out = (N, absent, cluster, r, a.entropy)
         n = _core.solve_groups(piece.starts, a.cluster, a.r, piece.weight, prior.alpha, *how, *out)
         return SolvedGroups(a._replace(cluster=cluster, r=r), N, n)
+
+
+RowStep: TypeAlias = MixtureStep | GroupStep
 
 
 def mean_length(lengths: np.ndarray) -> float:
