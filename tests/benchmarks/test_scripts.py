@@ -28,7 +28,7 @@ QUICK = {  # where it is not --quick
     "gpu_worker": ["--quick", "--engine", "emulated"],
     "single_cells": ["--quick", "--folder", "{tmp}"],
     "patches_scale": ["--quick", "--file", "{tmp}/patches.npy"],
-    "cuda": ["--quick", "--engine", "threads", "--scores", "--measures"],
+    "cuda": ["--quick", "--engine", "threads", "--scores"],
     "small_and_diagonal": ["small", "--data", "iris", "--repeats", "1"],
     "cuda_mixtures": ["--quick", "--engine", "threads"],
 }
