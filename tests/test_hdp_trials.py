@@ -93,7 +93,7 @@ def test_a_large_gain_makes_other_moves_worth_trying_and_the_same_kind_comes_fir
         tried.failed(kind, 0)
     tried.gained("delete", by_much=True)
     assert tried.following() == "delete"
-    tried.give_up("delete")
+    tried.failures["delete"] = FAILURES["delete"]
     assert tried.following() == "birth"  # a refreshment after a deletion is in vain
     tried.gained("birth", by_much=True)
     assert tried.following() == "birth"

@@ -12,6 +12,8 @@ from topmix import LDA
 from topmix.base import dirichlet
 from topmix.data import sample_lda
 from topmix.inference import Collapsed, Variational
+from topmix.steps import StepResult
+from topmix.steps.documents import solve
 
 SEED, K = 7, 8
 
@@ -21,7 +23,13 @@ class FromGamma(LDA):
 
     def _problem(self, *args, **more):
         problem, alpha = super()._problem(*args, **more), self.doc_topic_prior
-        return replace(problem, step=replace(problem.step, cold_start=lambda shard: self.draw(shard.n_rows) - alpha))
+
+        def step(shard, tables, memory, scratch):
+            prior, start = tables.prior_of(shard), self.draw(shard.n_rows) - alpha
+            words, docs, H, _ = solve(shard, tables, scratch, start=start, prior=prior)
+            return StepResult(prior.summarise(words, docs, shard.lengths, H))
+
+        return replace(problem, step=step)
 
 
 @pytest.fixture(scope="module")

@@ -49,8 +49,6 @@ class TopicBackend:
 
     @classmethod
     def open(cls, step: LocalStep, device: Device, shards: Shards, precision: str, threads: int) -> TopicBackend:
-        if isinstance(step, TopicStep) and step.cold_start is not None:
-            raise ValueError("engine='cuda' cannot start documents from given counts: use engine='threads'")
         largest = float(np.max(shards.corpus.value, initial=0.0))  # type: ignore[union-attr]
         return cls(step, device, unit_of(largest), CorpusOnDevice.of(shards, device))
 

@@ -45,7 +45,9 @@ def declare(cls: type, root: type, order: Sequence[str], without: Iterable[str] 
     of_all = entries_of(root.__doc__, "Parameters")
     fields: dict[str, str] = {name: hint for name, hint in inspect.get_annotations(root).items() if name in of_all}
     for base in reversed(_below(cls, root)):
-        fields |= {name: hint for name, hint in inspect.get_annotations(base).items() if _is_field(name, hint)}
+        for name, hint in inspect.get_annotations(base).items():
+            if not (name.startswith("_") or str(hint).startswith(("ClassVar", "typing.ClassVar"))):
+                fields[name] = hint
         for name in vars(base).get("_without", ()):
             del fields[name]
     parameters = [
@@ -62,10 +64,6 @@ def declare(cls: type, root: type, order: Sequence[str], without: Iterable[str] 
 
 def _below(cls: type, root: type) -> list[type]:
     return [base for base in cls.__mro__ if issubclass(base, root) and base is not root]
-
-
-def _is_field(name: str, hint: object) -> bool:
-    return not name.startswith("_") and not str(hint).startswith(("ClassVar", "typing.ClassVar"))
 
 
 def _constructor(cls: Any, signature: inspect.Signature) -> Callable[..., None]:

@@ -106,11 +106,10 @@ class Asynchronous(Learner):
             raise ValueError("learner='asynchronous' cannot ban, pin or freeze words: use 'memoized'")
 
     def for_mixture(self, name: str, likelihood: type, parameters: Mapping[str, object], data: Corpus | Rows) -> Self:
-        from topmix.learn.asynchronous_mixture import check_clusters, usual_rows
+        from topmix.learn.asynchronous_mixture import rows_per_update
 
-        check_clusters(name, likelihood, parameters, data)
-        has_matrices = parameters.get("covariance_type") == "full"
-        return replace(self, batch_size=self.batch_size or usual_rows(data, has_matrices=has_matrices))
+        usual = rows_per_update(name, likelihood, parameters, data)
+        return replace(self, batch_size=self.batch_size or usual)
 
     def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         """Of the first pass of a mixture, which is memoized; topics need none."""

@@ -188,8 +188,9 @@ def entries(rows: Shard | VectorShard) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data.astype(np.float64)
 
 
-def check_clusters(name: str, likelihood: type, parameters: Mapping[str, object], data: Corpus | Rows) -> None:
-    """Raises ValueError where clusters of an estimator with these parameters cannot travel."""
+def rows_per_update(name: str, likelihood: type, parameters: Mapping[str, object], data: Corpus | Rows) -> int:
+    """Rows between two updates: more where an update costs more. Raises ValueError where clusters of an estimator with
+    these parameters cannot travel."""
     if likelihood not in (Gaussian, Categorical):
         raise ValueError(f"{name} cannot be learned with learner='asynchronous': use 'memoized'")
     works: dict[str, tuple[str | None, ...]] = {"weight_concentration_prior_type": ("dirichlet_distribution",)}
@@ -204,13 +205,10 @@ def check_clusters(name: str, likelihood: type, parameters: Mapping[str, object]
                 f"learner='memoized'{why}"
             )
 
-
-def usual_rows(data: Corpus | Rows, *, has_matrices: bool = False) -> int:
-    """Rows between two updates: more where an update costs more."""
     n, D = data.shape
     if data.is_sparse:
         return max(1, -(-ENTRIES_PER_COLUMN * D * n // max(data.nnz, 1)))
-    return ROWS_PER_DIMENSION * D if has_matrices else ROWS_PER_UPDATE
+    return ROWS_PER_DIMENSION * D if parameters.get("covariance_type") == "full" else ROWS_PER_UPDATE
 
 
 def in_blocks(K: int, workers: int) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from topmix import _core
 from topmix.corpus.corpus import Corpus
+from topmix.engines.engine import M
 from topmix.learn.learners import Passes, PassResult
 from topmix.models.document_prior import DocTopics, Prior
 from topmix.models.statistics import TopicStats
@@ -33,6 +34,8 @@ SMOOTHING = {"basic": (0.0, 0.0), "word": (0.0, 0.0), "word+refine": (10.0, 0.8)
 
 class TokenTopics:
     """Topics of tokens, and their counts."""
+
+    rng: np.random.Generator  # of a fit
 
     def __init__(self, corpus: Corpus, K: int, threads: int):
         self.corpus, self.threads, self.n_components = corpus, threads, K
@@ -70,6 +73,9 @@ class TokenTopics:
 
     def topics(self) -> DocTopics:
         return DocTopics(*_core.document_topics(self.tokens, self.z, self.n_components, self.threads))
+
+    def place(self, model: M) -> M:
+        return model
 
     def close(self) -> None: ...
 

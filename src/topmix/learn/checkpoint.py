@@ -32,9 +32,9 @@ from topmix.models.model import Likelihood, SomeModel
 from topmix.models.momentum import Momentum
 from topmix.models.sparse_counts import EntryStats, RowShares, TokenStats
 from topmix.models.statistics import TopicStats
+from topmix.models.stored import Stored
 from topmix.models.topics import TopicModel
 from topmix.models.words import WordStats, WordTotal
-from topmix.steps import Kept
 from topmix.steps.documents import Visit
 from topmix.steps.rows import RowStep
 
@@ -53,7 +53,7 @@ class Files(ABC):
     what: tuple[str, str]  # features and components, in words
     n_features: int
     n_components: int | None  # None: the fit finds it
-    remembers: type[Kept] | None  # of a shard
+    remembers: type[Stored] | None  # of a shard
 
     @abstractmethod
     def write(self, moment: Moment, out: Writer) -> None: ...
@@ -105,7 +105,13 @@ class Checkpoint:
         try:
             with self.names_the_file(), open_whole(self.path) as opened:
                 file = open_file(opened, self.path, CHECKPOINT)
-                self._compare(file.table("fit") or {})
+                was, differ = file.table("fit") or {}, []
+                for name in {**was, **self.fit}:
+                    if (before := was.get(name)) != (now := self.fit.get(name)):
+                        differ.append(f"{name} was {str(before)[:60]} and is {str(now)[:60]}")
+                if differ:
+                    said = "; ".join(differ[:3])
+                    raise ModelFileError(f"the checkpoint of another fit: {said}. Delete it, or use another path.")
                 moment = self._moment(file)
                 if file.left:
                     names = ", ".join(sorted(file.left))[:200]
@@ -138,13 +144,6 @@ class Checkpoint:
             yield
         except (ModelFileError, CorpusError) as error:
             raise CheckpointError(f"{self.path}: {error}") from error
-
-    def _compare(self, before: Json) -> None:
-        pairs = {name: (before.get(name), self.fit.get(name)) for name in {**before, **self.fit}}
-        differ = [f"{name} was {str(a)[:60]} and is {str(b)[:60]}" for name, (a, b) in pairs.items() if a != b]
-        if differ:
-            said = "; ".join(differ[:3])
-            raise ModelFileError(f"the checkpoint of another fit: {said}. Delete it, or use another path.")
 
 
 def _check_shards(moment: Moment, n_memo: set[int], n_kept: set[int], n_shards: int) -> None:
@@ -290,7 +289,8 @@ class ClusterFiles(Files):
         n_kept = {0} if self.remembers is None else {n} if groups else {0, n}
         _check_shards(moment, {n if self.learner.has_memo else 0}, n_kept, n)
         for b, kept in moment.memory.items():
-            _same(kept.size, sizes[b], "groups" if groups else "rows", b)
+            has = len(kept.groups.indptr) - 1 if groups else len(kept.best)
+            _same(has, sizes[b], "groups" if groups else "rows", b)
         for b, stats in moment.state.memo.items():
             S = stats.of_rows.S
             if isinstance(S, RowShares if not on_device else WordStats):

@@ -16,7 +16,6 @@ from topmix.base.component import Component
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import Rows
 from topmix.corpus.shard import Batches
-from topmix.engines.engine import M
 from topmix.learn.chains import Chain, HardTopics
 from topmix.learn.fit import Schedule
 from topmix.learn.learners import Passes, PassMaker, PassResult, SomeWorkers, State, Task
@@ -30,27 +29,15 @@ def no_step(shard: object, tables: object, memory: object, scratch: _core.TopicS
     raise AssertionError("a chain has no shards to visit")
 
 
-class AllTokens:
-    """In the place of workers: a chain has all tokens itself."""
-
-    def __init__(self, chain: Chain | HardTopics, rng: np.random.Generator) -> None:
-        self.chain, self.rng = chain, rng
-
-    def place(self, model: M) -> M:
-        return model
-
-    def close(self) -> None:
-        self.chain.close()
-
-
 class TokenPasses(PassMaker):
-    """A chain goes on by itself."""
+    """A chain has all tokens itself, and takes the place of workers too."""
 
     def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         return []
 
     def open(self, task: Task, rng: np.random.Generator) -> SomeWorkers:
-        return AllTokens(task.model, rng)
+        task.model.rng = rng
+        return task.model
 
 
 @dataclass(frozen=True)
@@ -61,14 +48,14 @@ class Sweeps(TokenPasses):
     learn_every: int
     exchanges: bool  # whether topics are exchanged
 
-    def passes(self, model: Chain, workers: AllTokens, state: State) -> Passes:
+    def passes(self, model: Chain, workers: SomeWorkers, state: State) -> Passes:
         """A sweep at a time. After `burn_in` of them every `thin`-th is a sample that counts. Before, when annealing is
         over, topics are exchanged, and again every EXCHANGE_SWEEPS as long as that gains something."""
         exchanges = self.exchanges
         for n in itertools.count(1):
             settled = model.sweeps - model.annealing
             if exchanges and n <= self.burn_in and settled >= 0 and settled % EXCHANGE_SWEEPS == 0:
-                exchanges = exchanged(model, self.corpus, workers.rng) != 0.0
+                exchanges = exchanged(model, self.corpus, model.rng) != 0.0
             model.sweep()
             if n > self.burn_in and (n - self.burn_in) % self.thin == 0:
                 model.sampled()
@@ -85,9 +72,9 @@ class Reassignments(TokenPasses):
 
     direction = "falls"
 
-    def passes(self, model: HardTopics, workers: AllTokens, state: State) -> Passes:
+    def passes(self, model: HardTopics, workers: SomeWorkers, state: State) -> Passes:
         tried = exchange if self.exchanges else None
-        return model.run(self.algorithm, workers.rng, tried, early_smoothing=self.early_smoothing)
+        return model.run(self.algorithm, model.rng, tried, early_smoothing=self.early_smoothing)
 
 
 class TokenSchedule(Schedule):

@@ -167,7 +167,13 @@ class Merged(NamedTuple):
 
 def candidates(here: Documents, refused: Iterable[Pair] = ()) -> list[Pair]:
     """Pairs that would gain if no token were in both, the best first, no topic in two of them."""
-    pairs = sorted(_similar(here.model.words) - set(refused))
+    counts = np.maximum(here.model.words.total.counts(), 0.0)
+    counts /= np.maximum(np.linalg.norm(counts, axis=0), 1e-300)
+    cosine = counts.T @ counts
+    np.fill_diagonal(cosine, -1.0)
+    nearest = np.argsort(-cosine, axis=1, kind="stable")[:, : min(NEIGHBOURS, len(cosine) - 1)]
+    similar = {(min(j, k), max(j, k)) for j, row in enumerate(nearest.tolist()) for k in row}
+    pairs = sorted(similar - set(refused))
     return list(decide(here, pairs, np.zeros(len(pairs)), each_alone=True).gains)
 
 
@@ -202,16 +208,6 @@ def names_of(K: int, pairs: list[Pair]) -> np.ndarray:
         first[k] = j
     _, names = np.unique(first, return_inverse=True)
     return names
-
-
-def _similar(words: TopicWords) -> set[Pair]:
-    counts = np.maximum(words.total.counts(), 0.0)
-    counts /= np.maximum(np.linalg.norm(counts, axis=0), 1e-300)
-    cosine = counts.T @ counts
-    np.fill_diagonal(cosine, -1.0)
-    n = min(NEIGHBOURS, len(cosine) - 1)
-    nearest = np.argsort(-cosine, axis=1, kind="stable")[:, :n]
-    return {(min(j, k), max(j, k)) for j, row in enumerate(nearest.tolist()) for k in row}
 
 
 def _words(words: TopicWords, pairs: list[Pair]) -> np.ndarray:

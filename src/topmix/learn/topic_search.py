@@ -131,9 +131,6 @@ class TriedTopics(Stored):
         order = sorted(ORDER, key=lambda kind: kind != self.favourite)
         return next((kind for kind in order if self.failures[kind] < FAILURES[kind]), None)
 
-    def give_up(self, kind: str) -> None:
-        self.failures[kind] = FAILURES[kind]
-
     def gained(self, kind: str, by_much: bool) -> None:
         """A move was kept. Where it gained more than a quiet pass does, others are worth trying again."""
         if by_much:
@@ -322,7 +319,7 @@ class SearchedTopics(Search[Documents]):
         while quiet and move is None and (kind := tried.following()) is not None:
             move = self._move(here, kind)
             if move is None:
-                tried.give_up(kind)
+                tried.failures[kind] = FAILURES[kind]
         if move is None:
             return None
         self.refused, tried.refused = tried.refused, set()

@@ -76,12 +76,9 @@ class Categorical(Stored, Likelihood):
 
     def bound(self, S: WordTotal, N: np.ndarray) -> float:
         """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), or the same term at a point.  Eq. (2.4)."""
-        if S is self.total and (self.objective != "ml" or S.is_exact):  # as after each pass: the optimum, terms cancel
-            return self._largest_bound()
-        return dirichlet.bound(S.counts(), np.broadcast_to(self.eta, S.raw.shape), self.lam, self.objective)
-
-    def _largest_bound(self) -> float:
-        is_point = self.objective != "vb"
+        if S is not self.total or (self.objective == "ml" and not S.is_exact):
+            return dirichlet.bound(S.counts(), np.broadcast_to(self.eta, S.raw.shape), self.lam, self.objective)
+        is_point = self.objective != "vb"  # as after each pass: the optimum, where terms cancel
         of_words, norm = self.total.bound("collapsed" if is_point else "variational", self.eta, None)
         prior = 0.0 if self.objective == "ml" else len(norm) * float(dirichlet.log_normaliser(self.eta)[0])
         return prior + of_words - float((xlogy(norm, norm) if is_point else gammaln(norm)).sum())
@@ -172,21 +169,17 @@ class WordStart(NamedTuple):
         if isinstance(how, np.ndarray):
             r = how if weight is None else weight[:, None] * how
             counts, N = np.ascontiguousarray(self.corpus.to_scipy().T @ r, np.float64), r.sum(axis=0)
-        elif how == "documents":
-            counts, N = self._documents(rng), np.ones(self.K) if self.objective == "ml" else None
+        elif how == "documents":  # one row each, drawn by k-means++ under the KL divergence, smoothed by the mean row
+            X, w = self.corpus.to_scipy(), np.ones(len(self.corpus)) if weight is None else weight
+            sums = w @ X
+            mean = sums / max(sums.sum(), 1e-300)
+            rows = X[spread_rows(X, w, self.K, mean, rng)].toarray().astype(np.float64)
+            counts = np.ascontiguousarray(rows.T + mean[:, None] * np.maximum(rows.sum(axis=1), 1.0))
+            N = np.ones(self.K) if self.objective == "ml" else None
         else:
             counts, N = self._divided(how, rng)
         eta = np.full((self.corpus.shape[1], 1), NEGLIGIBLE if self.objective == "ml" else self.eta)
         return Categorical(eta, WordTotal.of(counts), self.objective), N
-
-    def _documents(self, rng: np.random.Generator) -> np.ndarray:
-        """[V, K] one row for each cluster, drawn by k-means++ under the KL divergence, smoothed by the mean row."""
-        X = self.corpus.to_scipy()
-        weight = np.ones(len(self.corpus)) if self.weight is None else self.weight
-        sums = weight @ X
-        mean = sums / max(sums.sum(), 1e-300)
-        rows = X[spread_rows(X, weight, self.K, mean, rng)].toarray().astype(np.float64)
-        return np.ascontiguousarray(rows.T + mean[:, None] * np.maximum(rows.sum(axis=1), 1.0))
 
     def _divided(self, how: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """[V, K] tokens of each word and [K] rows in clusters of a sample, the largest first."""

@@ -113,12 +113,6 @@ class HeldWords(Stored):
             return np.asarray(np.log(pseudo / of))
         return np.asarray(digamma(pseudo) - digamma(of))
 
-    def hold_topics(self, topics: np.ndarray, prior: np.ndarray) -> None:
-        """Changes [K, V] pseudo-counts in place. prior is [V, n]."""
-        topics[self.topics] = self.counts + prior.T
-        word, topic = self.pairs()
-        topics[topic, word] = BANNED * topics.min()
-
 
 NEVER = 1e-25  # share of the prior that a sampler leaves a banned word: no token is ever drawn there
 
@@ -237,7 +231,9 @@ class TopicWords(Stored):
         """[K, V] eta + S."""
         topics = self.total.by_topic(self.eta, self.extra)
         if self.held is not None:
-            self.held.hold_topics(topics, self._held_prior(self.eta))
+            topics[self.held.topics] = self.held.counts + self._held_prior(self.eta).T
+            word, topic = self.held.pairs()
+            topics[topic, word] = BANNED * topics.min()
         return topics
 
     def _smoothed(self) -> TopicWords:

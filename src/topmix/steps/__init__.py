@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from topmix import _core
-from topmix.base.fields import CheckedReader, Writer
 from topmix.corpus.shard import SomeShard
 from topmix.models.model import SomeTables, SomeTotal
 
@@ -27,16 +26,3 @@ class LocalStep(Protocol):
     def __call__(
         self, shard: SomeShard, tables: SomeTables, memory: Memory, scratch: _core.TopicScratch
     ) -> StepResult: ...
-
-
-class Kept(Protocol):
-    """What a step remembers of a shard, where a checkpoint holds it."""
-
-    @property
-    def size(self) -> int:
-        """Rows of the shard, or its groups."""
-        ...
-
-    def write(self, out: Writer) -> None: ...
-    @classmethod
-    def read(cls, file: CheckedReader, *, K: int) -> Self: ...

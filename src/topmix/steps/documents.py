@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -74,18 +73,12 @@ class Visit(Stored):
     # while tokens are sampled
     z: Annotated[np.ndarray | None, Ids("tokens", below="K", dtype="U16")] = None
 
-    @property
-    def size(self) -> int:
-        """Documents; none where nothing is known of them."""
-        return 0 if self.docs is None else len(self.docs.indptr) - 1
-
 
 @dataclass(frozen=True)
 class TopicStep:
     """How a document is solved travels in the tables; here is only where it starts."""
 
     cold_visits: int | None = None  # visits that start from the words alone; later ones start from the last visit
-    cold_start: Callable[[Shard], np.ndarray] | None = None  # counts [documents, K] to start cold visits from
 
     def __call__(
         self, shard: Shard, tables: TopicTables, memory: Visit | None, scratch: _core.TopicScratch
@@ -97,10 +90,7 @@ class TopicStep:
             sampled = sample(shard, tables, options.sampling, z, last, prior)
             stats = prior.summarise(sampled.words, sampled.docs, shard.lengths, 0.0)
             return StepResult(stats, Visit(0, sampled.docs, sampled.z), {"moved": float(sampled.moved)})
-        start: DocTopics | np.ndarray | None = None if self.is_cold(times) else last
-        if start is None and self.cold_start is not None:
-            start = self.cold_start(shard)
-        discounts = options.own_discount > 0
+        start, discounts = None if self.is_cold(times) else last, options.own_discount > 0
         before = last if discounts else None
         words, docs, H, effort = solve(shard, tables, scratch, start=start, last=before, prior=prior)
         info: Info = dict(zip(("iterations", "restarts", "accepted"), map(float, effort)))

@@ -14,11 +14,11 @@ from topmix.base.threads import threads
 from topmix.corpus.shard import DataShard, GroupShard, SomeShard
 from topmix.models.document_prior import DocTopics, DocumentPrior, Prior
 from topmix.models.mixture import AdmixtureTables, MixtureTables
-from topmix.models.model import LEAST_SHARE, Assignment, ClusterSums, Likelihood
+from topmix.models.model import LEAST_SHARE, Assignment, Likelihood
 from topmix.models.statistics import MixtureStats, TopicStats
 from topmix.models.stored import Ids, Stored, integer
 from topmix.models.von_mises_fisher import VonMisesFisher
-from topmix.steps import MOST_VISITS, Info, Kept, Memory, StepResult
+from topmix.steps import MOST_VISITS, Info, Memory, StepResult
 
 
 class Assigned(NamedTuple):
@@ -56,7 +56,7 @@ class MixtureStep:
     likelihood: type[Likelihood]
     n_active: int  # L
 
-    remembers: ClassVar[type[Kept] | None] = None
+    remembers: ClassVar[type[Stored] | None] = None
 
     @property
     def least_candidates(self) -> int:
@@ -66,10 +66,13 @@ class MixtureStep:
     def __call__(self, shard: DataShard, tables: MixtureTables, memory: Memory, scratch: object) -> StepResult:
         D, likelihood = len(shard.cols), self.likelihood
         args = (tables.likelihood, tables.log_weights, self.n_active)
-        parts: Iterator[MixtureStats]
+
+        def at_once(piece: DataShard) -> MixtureStats:
+            n_rows = piece.n_rows if piece.weight is None else piece.weight.sum()
+            return MixtureStats(*likelihood.visit(piece, *args), float(n_rows))
+
         if likelihood.reads_once(tables.likelihood):
-            pieces = shard.pieces(max(1, MOST_NUMBERS // max(D, 1)))
-            parts = (_stats(likelihood.visit(piece, *args), piece) for piece in pieces)
+            parts = (at_once(piece) for piece in shard.pieces(max(1, MOST_NUMBERS // max(D, 1))))
         else:
             pieces = shard.pieces(rows_at_a_time(len(tables.log_weights), self.n_active, D))
             parts = (self.summary(piece, likelihood.assign(piece, *args), tables) for piece in pieces)
@@ -81,10 +84,6 @@ class MixtureStep:
         N = np.bincount(a.cluster.ravel(), (a.r * weight[:, None]).ravel(), minlength=K)
         S = self.likelihood.summarise(piece, a, K)
         return MixtureStats(S, N, float(np.sum(weight * a.entropy)), float(weight.sum()))
-
-
-def _stats(visited: ClusterSums, piece: DataShard) -> MixtureStats:
-    return MixtureStats(*visited, float(piece.n_rows) if piece.weight is None else float(piece.weight.sum()))
 
 
 def rows_at_a_time(K: int, L: int, D: int) -> int:
@@ -107,10 +106,6 @@ class LastClusters(Stored):
 
     visits: Annotated[int, integer(1, MOST_VISITS)]
     best: Annotated[np.ndarray, Ids("n", below="K")]  # the best cluster of each row
-
-    @property
-    def size(self) -> int:
-        return len(self.best)
 
 
 @dataclass(frozen=True)
@@ -210,10 +205,6 @@ class GroupVisit(Stored):
     times: Annotated[int, integer(1, MOST_VISITS)]  # visits so far
     groups: DocTopics  # the counts of its groups, without zeros
 
-    @property
-    def size(self) -> int:
-        return len(self.groups.indptr) - 1
-
 
 class GroupCounts(NamedTuple):
     N: np.ndarray  # [groups, K] expected rows of each group in each cluster
@@ -233,7 +224,7 @@ class GroupStep:
     n_active: int  # L, or all where there are fewer clusters
     warm_up: int = 0  # first visits, in which groups have pseudo-rows in common
 
-    remembers: ClassVar[type[Kept] | None] = GroupVisit
+    remembers: ClassVar[type[Stored] | None] = GroupVisit
     least_candidates: ClassVar[int] = 0
 
     def __call__(
