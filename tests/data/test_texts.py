@@ -71,7 +71,7 @@ def test_format_is_known_by_name(tmp_path):
         ".gz": None,
     }
     assert {name: text_format(name) for name in names} == names
-    assert (text_format(tmp_path / "empty"), text_format(tmp_path / "full")) == (None, "folder")
+    assert (text_format(tmp_path / "empty"), text_format(tmp_path / "full")) == ("folder", "folder")
 
 
 def test_a_corpus_of_a_path_equals_from_texts(tmp_path):

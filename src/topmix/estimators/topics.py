@@ -74,7 +74,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
 
     def _parts(self, X: object, metadata: object = None) -> Iterator[Corpus]:
         owner, engine = type(self).__name__, self._engine()
-        return read_parts(X, self._found().reading, owner=owner, engine=engine, metadata=metadata)
+        found = read_parts(X, self._found().reading, owner=owner, engine=engine, metadata=metadata)
+        return (part.corpus for part in found)
 
     def fit_transform(
         self, X: object, y: object = None, *, normalize: bool = True, **reading: object

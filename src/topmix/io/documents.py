@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from topmix.base.checks import CorpusError
 from topmix.base.paths import is_remote
-from topmix.corpus.corpus import Corpus
+from topmix.corpus.corpus import Corpus, InWords
 from topmix.corpus.documents import (
     Blocks,
     NamedTexts,
@@ -34,12 +34,11 @@ from topmix.io.libraries import (
     counts_of,
     from_anndata,
     is_anndata,
-    open_anndata,
     text_columns,
     texts_of,
 )
 from topmix.io.priors import ColumnPrior
-from topmix.io.readers import look, read_corpus, read_texts
+from topmix.io.readers import Source, TextFormat, counts_at, look, texts_at
 from topmix.io.reading import How, Keywords, Reading
 from topmix.io.rows import checked_names, in_known_words, kind_of_frame, read_matrix
 
@@ -68,7 +67,8 @@ def read(
     if metadata is not None and not priors:
         raise ValueError("metadata= has the columns of Covariates: set doc_topic_prior=Covariates(...)")
     if known is not None:
-        corpus, reading = _read_more(X, known, None, owner, engine), known
+        (found,) = _in_words(X, known, None, owner, engine, whole=True)
+        corpus, reading = found.corpus, known
     else:
         corpus, reading = _read_first(X, how, owner, engine)
     for prior in priors:
@@ -77,7 +77,7 @@ def read(
 
 
 def _read_first(X: object, how: How, owner: str, engine: Engine | None) -> tuple[Corpus, Reading]:
-    data, vectorizer = _InputReader(how, engine).read(X)
+    data, vectorizer, _ = _InputReader(how, engine).read(X)
     if not isinstance(data, Corpus):
         corpus, reading = read_matrix(data, owner, None, how.feature_names)
     else:
@@ -102,21 +102,11 @@ def _read_first(X: object, how: How, owner: str, engine: Engine | None) -> tuple
 
 
 def read_known(
-    X: object,
-    known: Reading,
-    how: How | None = None,
-    *,
-    owner: str = "LDA",
-    engine: Engine | None = None,
-    metadata: object = None,
+    X: object, known: Reading, *, owner: str = "LDA", engine: Engine | None = None, metadata: object = None
 ) -> Corpus:
-    """More documents, in the words of those that were read first; and in the same way, unless `how` says another."""
-    (corpus,) = _with_columns([_read_more(X, known, how, owner, engine)], known, X, metadata)
-    return corpus
-
-
-def _read_more(X: object, known: Reading, how: How | None, owner: str, engine: Engine | None) -> Corpus:
-    return _checked(_InputReader(how or known.more(), engine, known).read(X).data, known, owner)
+    """More documents, in the words of those that were read first, and in the same way."""
+    (found,) = read_parts(X, known, owner=owner, engine=engine, metadata=metadata, whole=True)
+    return found.corpus
 
 
 def read_parts(
@@ -127,15 +117,27 @@ def read_parts(
     owner: str = "LDA",
     engine: Engine | None = None,
     metadata: object = None,
-) -> Iterator[Corpus]:
-    """What `read_known` gives, in parts: texts are counted some at a time, and counts are one part."""
-    parts = _InputReader(how or known.more(), engine, known).parts(X)
-    return _with_columns((_checked(part, known, owner) for part in parts), known, X, metadata)
+    whole: bool = False,
+) -> Iterator[InWords]:
+    """The same in parts, unless they are to be one, and how many tokens of each are no words that are known: texts are
+    counted some at a time, and counts are one part. `how` says in which other way they are to be read."""
+    return _with_columns(_in_words(X, known, how, owner, engine, whole=whole), known, X, metadata)
 
 
-def _with_columns(parts: Iterable[Corpus], known: Reading, X: object, metadata: object) -> Iterator[Corpus]:
+def _in_words(
+    X: object, known: Reading, how: How | None, owner: str, engine: Engine | None, *, whole: bool
+) -> Iterator[InWords]:
+    reader = _InputReader(how or known.more(), engine, known)
+    for data, _, n_unknown in [reader.read(X)] if whole else reader.parts(X):
+        is_corpus = isinstance(data, Corpus)
+        corpus = in_known_words(data, known, owner) if is_corpus else read_matrix(data, owner, known, None)[0]
+        yield InWords(corpus, n_unknown)
+
+
+def _with_columns(parts: Iterable[InWords], known: Reading, X: object, metadata: object) -> Iterator[InWords]:
     """Documents with what their priors and their topics depend on: columns of `metadata`, or of X where it has them."""
     design, column = known.design, known.versions
+    X = X.path if isinstance(X, Source) else X
     if metadata is None:
         has_none = isinstance(X, Corpus | Iterator)
         design = None if design is None or has_none or not design.is_in(X) else design
@@ -150,10 +152,11 @@ def _with_columns(parts: Iterable[Corpus], known: Reading, X: object, metadata: 
     version = None if column is None else column.of(source)
     first, n = 0, len(rows) if rows is not None else 0 if version is None else len(version)
     for part in parts:
-        end = first + part.n_docs
+        end = first + part.corpus.n_docs
         check_one_each(n, max(n, end))
         of_part = None if rows is None else rows[first:end]
-        yield part.with_columns(design=of_part, version=None if version is None else version[first:end])
+        of_versions = None if version is None else version[first:end]
+        yield part._replace(corpus=part.corpus.with_columns(design=of_part, version=of_versions))
         first = end
     check_one_each(n, first)
 
@@ -221,6 +224,7 @@ class _Read(NamedTuple):
 
     data: Any
     vectorizer: object = None
+    n_unknown: float = 0  # tokens that are not in the words of a model
 
 
 @dataclass(frozen=True)
@@ -235,11 +239,11 @@ class _InputReader:
         opened = self._opened(X)
         return opened if isinstance(opened, _Read) else self._count(opened)
 
-    def parts(self, X: object) -> Iterator[object]:
+    def parts(self, X: object) -> Iterator[_Read]:
         """Texts as corpora of bounded size, in their order. Other data is one part. There is at least one."""
         opened = self._opened(X)
         if isinstance(opened, _Read):
-            yield opened.data
+            yield opened
             return
         run: list[Any] = []
         n_chars = n_parts = 0
@@ -247,10 +251,10 @@ class _InputReader:
             run.append(block)
             n_chars += sum(map(len, block[1]))
             if n_chars >= PART_CHARS:
-                yield self._count(iter(run)).data
+                yield self._count(iter(run))
                 run, n_chars, n_parts = [], 0, n_parts + 1
         if run or not n_parts:
-            yield self._count(iter(run)).data
+            yield self._count(iter(run))
 
     @property
     def _most_entries(self) -> int | None:
@@ -262,7 +266,14 @@ class _InputReader:
         if isinstance(X, Corpus):
             return _Read(X)
         if isinstance(X, str | os.PathLike):
-            return self._path(X)
+            if not is_remote(X) and not Path(X).exists():
+                hint = (
+                    "" if isinstance(X, os.PathLike) else ". To learn from texts, pass a list of strings: [text, ...]"
+                )
+                raise FileNotFoundError(f"there is no such file or folder: {str(X)[:200]!r}{hint}")
+            X = look(X)
+        if isinstance(X, Source):
+            return self._at(X)
         if isinstance(X, NamedTexts):
             return document_blocks(X.documents)
         if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
@@ -278,16 +289,16 @@ class _InputReader:
             return text_blocks(items)
         return self._table(X)
 
-    def _path(self, X: str | os.PathLike[str]) -> Blocks | _Read:
-        if not is_remote(X) and not Path(X).exists():
-            hint = "" if isinstance(X, os.PathLike) else ". To learn from texts, pass a list of strings: [text, ...]"
-            raise FileNotFoundError(f"there is no such file or folder: {str(X)[:200]!r}{hint}")
-        if Path(X).suffix.lower() == ".h5ad":
-            with open_anndata(X) as adata:
-                return _Read(from_anndata(adata, self.how.layer, most_entries=self._most_entries))
-        if look(X, self.how.format).texts is None:
-            return _Read(read_corpus(X, format=self.how.format, **self.how.file))
-        return document_blocks(read_texts(X, format=self.how.format, field=self.how.text, **self.how.file))
+    def _at(self, source: Source) -> Blocks | _Read:
+        how, known = self.how, self.known
+        if source.texts is not None:
+            return document_blocks(texts_at(source.path, source.texts, how.texts or TextFormat(how.text)))
+        options = replace(how.counts, out=how.out, layer=how.layer, most_entries=self._most_entries)
+        corpus = counts_at(source, options)
+        if known is None or known.words is None or corpus.vocabulary is None:
+            return _Read(corpus)
+        found = corpus.in_words(known.words.tolist())
+        return _Read(found.corpus, n_unknown=found.n_dropped)
 
     def _table(self, X: Any) -> Blocks | _Read:
         table = as_table(X)
@@ -315,8 +326,8 @@ class _InputReader:
         if isinstance(vectorizer, Vectorizer):
             if known is None:
                 return _Read(vectorizer._fit_blocks(blocks, self.how.out, self._most_entries), vectorizer)
-            words = vectorizer._known_vocabulary()
-            return _Read(vectorizer._count(blocks, None, words, self._most_entries), given)
+            corpus = vectorizer._count(blocks, None, vectorizer._known_vocabulary(), self._most_entries)
+            return _Read(corpus, given, vectorizer.n_unknown_)
         texts = [text for _, texts in blocks for text in texts]
         matrix = vectorizer.fit_transform(texts) if known is None else vectorizer.transform(texts)
         rows = Corpus.from_scipy(matrix, vocabulary=[str(name) for name in vectorizer.get_feature_names_out()])
@@ -326,12 +337,6 @@ class _InputReader:
         return _Read(Corpus.trusted(*arrays, meta={"tokenizer": _settings(vectorizer)}), vectorizer)
 
 
-def _checked(data: object, known: Reading, owner: str) -> Corpus:
-    if isinstance(data, Corpus):
-        return in_known_words(data, known, owner)
-    return read_matrix(data, owner, known, None)[0]
-
-
 def _with_new_words(X: object, known: Reading, engine: Engine | None) -> Any:
     """Texts, tables and files as counts; of texts, words that are not known are counted too, if there are enough of
     them in X for the vectorizer."""
@@ -339,7 +344,7 @@ def _with_new_words(X: object, known: Reading, engine: Engine | None) -> Any:
     vectorizer = known.counter() if how.vectorizer is None and known.words is not None else how.vectorizer
     if not isinstance(vectorizer, Vectorizer):  # a vectorizer of scikit-learn has the words of its fit
         return _InputReader(how, engine, known).read(X).data
-    corpus, made = _InputReader(replace(how, vectorizer=for_every_word(vectorizer)), engine).read(X)
+    corpus, made, _ = _InputReader(replace(how, vectorizer=for_every_word(vectorizer)), engine).read(X)
     if made is None:  # not texts
         return corpus
     assert known.words is not None

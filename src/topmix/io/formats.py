@@ -49,11 +49,13 @@ DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeE
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a reader. See `topmix.data.read_corpus`."""
+    """The options of a reader. See `topmix.data.read_corpus` and `from_anndata`."""
 
     vocabulary: VocabularyLike = None
     out: Path | None = None
     verify: bool = True
+    layer: str | None = None
+    most_entries: int | None = None
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ def _read_saved(path: Path, options: Options) -> Corpus:
 def _read_h5ad(path: Path, options: Options) -> Corpus:
     _refuse_options(path, "an h5ad file", options)
     with open_anndata(path) as adata:
-        return from_anndata(adata, out=options.out)
+        return from_anndata(adata, options.layer, out=options.out, most_entries=options.most_entries)
 
 
 def _write_h5ad(corpus: Corpus, path: Path) -> None:

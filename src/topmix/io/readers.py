@@ -5,8 +5,9 @@
                        commas may have semicolons, tabs or bars between its columns
     .txt .text         one document per line, unless the first bytes are those of a format of counts
     .parquet           one document per row, if there is a column of strings; `field` names the column with the text
-    a folder           one document per file, found recursively, in sorted order; hidden files are skipped. A folder
-                       without texts may have *.parquet files, with one document per row
+    a folder           one document per file, found recursively, in sorted order; hidden files are skipped. Files are
+                       *.txt and *.text. A folder without these may have *.parquet files, with one document per row;
+                       else its files are those with the most common suffix of texts, which may be none
     any other file     counts, by the file's name and first bytes
 
 A file behind a URL such as s3:// is fetched first, except for Parquet, which is read where it is. Text files may be
@@ -72,12 +73,12 @@ class Source(NamedTuple):
     counts: Format | None  # where it is not texts; None where neither name nor first bytes tell
 
 
-def look(path: str | PathLike[str], format: str | None = None) -> Source:
-    """Texts or counts: as `format` says, or by the name and the first bytes."""
+def look(path: str | PathLike[str], format: str | None = None, pattern: str | None = None) -> Source:
+    """Texts or counts: as `format` says, or by the name and the first bytes. A `pattern` is for texts in a folder."""
     source = fetched(path)
     if source.name.endswith(TEMPORARY_SUFFIX):
         raise CorpusError(f"{source}: this is an unfinished temporary file of an interrupted write; delete it")
-    kind = format or text_format(source) or ("folder" if source.is_dir() else None)
+    kind = format or ("folder" if pattern is not None else text_format(source))
     if kind == "parquet" and not source.is_dir() and not holds_texts(parquet_files(source)[0]):
         return Source(source, None, PARQUET)
     if kind not in READERS:
@@ -131,21 +132,25 @@ def read_corpus(
         The file is damaged, cut short or in another format. The message names the file and the line or byte.
     """
     source = look(path, format)
-    file = source.path
     if source.texts is not None:
         options = TextFormat(**{f.name: text.pop(f.name) for f in fields(TextFormat) if f.name in text})
         vectorizer = Vectorizer(**text | {"vocabulary": vocabulary})
-        return vectorizer._fit_blocks(document_blocks(texts_at(file, source.texts, options)), out)
+        return vectorizer._fit_blocks(document_blocks(texts_at(source.path, source.texts, options)), out)
     if text:
-        raise ValueError(f"{', '.join(text)}: for text only, but {file} holds counts")
+        raise ValueError(f"{', '.join(text)}: for text only, but {source.path} holds counts")
+    return counts_at(source, Options(vocabulary, None if out is None else path_of(out), verify))
+
+
+def counts_at(source: Source, options: Options) -> Corpus:
+    """The counts that `look` found."""
+    file, vocabulary = source.path, options.vocabulary
     if source.counts is None:
         raise CorpusError(
             f"{file}: byte 0: neither the name nor the first bytes tell the format; "
             f"pass format=, one of {', '.join(FORMATS)}"
         )
-    how = Options(vocabulary, None if out is None else path_of(out), verify)
     try:
-        return source.counts.read(file, how)
+        return source.counts.read(file, options)
     except CorpusError as error:  # errors of the builder do not name the file
         if file.name in str(error) or (isinstance(vocabulary, str | PathLike) and str(vocabulary) in str(error)):
             raise
@@ -203,22 +208,23 @@ def read_texts(
     errors : str
         How to treat bytes that cannot be decoded, as in the built-in `open`: strict, replace or ignore.
     pattern : str or None
-        For a folder: the files to read, such as "*.md". None reads *.txt and *.text, compressed or not.
+        For a folder: the files to read, such as "*.md". None reads *.txt and *.text, compressed or not; where there are
+        none, the files with the most common suffix of texts, such as .md or none.
     """
-    return texts_at(fetched(path), format, TextFormat(field, id_field, encoding, errors, pattern))
+    source = fetched(path)
+    kind = format or ("folder" if pattern is not None else text_format(source))
+    return texts_at(source, kind, TextFormat(field, id_field, encoding, errors, pattern))
 
 
-def texts_at(path: Path, format: str | None, options: TextFormat) -> Iterator[Document]:
-    """The texts at a path that `fetched` gave."""
-    kind = format or (text_format(path) if options.pattern is None else "folder")
+def texts_at(path: Path, kind: str | None, options: TextFormat) -> Iterator[Document]:
+    """The texts at a path that `fetched` gave; `kind` is one of READERS, where it is known."""
     if not (kind == "parquet" and is_remote(path)) and not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file or folder")
     if options.pattern is not None and not path.is_dir():
         raise ValueError(f"{path}: pattern= is for folders, but this is a file")
     if kind not in READERS:
-        missing = "holds no *.txt files; choose files with pattern="
-        problem = missing if path.is_dir() else "not a known kind of text file"
-        raise ValueError(f"{path}: {problem} (known are folders and {', '.join(TEXT_SUFFIXES)}, also with .gz)")
+        known = f"known are folders and {', '.join(TEXT_SUFFIXES)}, also with .gz"
+        raise ValueError(f"{path}: not a known kind of text file ({known})")
     if kind in ("folder", "lines") and (options.field is not None or options.id_field is not None):
         raise ValueError(
             f"{path}: field= and id_field= are for JSON lines, CSV and Parquet, but this path has no fields"
@@ -241,9 +247,7 @@ def text_format(path: str | PathLike[str]) -> str | None:
     if is_remote(path) and ("*" in path.name or path.suffix.lower() == SUFFIX):
         return "parquet"
     if path.is_dir():
-        if any(True for _ in text_files(path)):
-            return "folder"
-        return "parquet" if parquet_files(path) else None
+        return "folder" if any(True for _ in text_files(path)) or not parquet_files(path) else "parquet"
     return "parquet" if path.suffix.lower() == SUFFIX else TEXT_SUFFIXES.get(Path(plain_name(path)).suffix.lower())
 
 
@@ -321,21 +325,22 @@ def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
 
 
 def _read_folder(folder: Path, options: TextFormat) -> Iterator[Document]:
-    pattern = options.pattern
-    paths = sorted(text_files(folder, pattern), key=lambda p: p.relative_to(folder).parts)
+    paths = list(text_files(folder, options.pattern))
+    if options.pattern is None:
+        every = list(text_files(folder, "*"))
+        suffixes = Counter(path.suffix.lower() for path in every)
+        kind = ".txt" if paths else max((*OTHER_TEXTS, ""), key=suffixes.__getitem__)
+        paths = paths or [path for path in every if path.suffix.lower() == kind]
+        others = [(suffix, n) for suffix, n in suffixes.most_common() if suffix in OTHER_TEXTS and suffix != kind]
+        if others:
+            read = f"*{kind} files" if kind else "files without a suffix"
+            left_out = ", ".join(f"{n} {suffix}" for suffix, n in others)
+            why = f"pass pattern='*{others[0][0]}' to read these, or pattern='*' for all files"
+            warnings.warn(f"{folder}: only {read} are read, and others are left out ({left_out}): {why}", stacklevel=3)
     if not paths:
-        missing = f"no file matches {pattern!r}" if pattern else "no *.txt or *.text file; choose files with pattern="
-        raise CorpusError(f"{folder}: {missing}")
-    others = Counter(path.suffix.lower() for path in ([] if pattern else text_files(folder, "*")))
-    left_out = [(suffix, n) for suffix, n in others.most_common() if suffix in OTHER_TEXTS]
-    if left_out:
-        warnings.warn(
-            f"{folder}: only *.txt files are read, and others are left out "
-            f"({', '.join(f'{n} {suffix}' for suffix, n in left_out)}): pass pattern='*{left_out[0][0]}' to read "
-            "these, or pattern='*' for all files",
-            UserWarning,
-            stacklevel=3,
-        )
+        missing = "holds no *.txt or other texts" if options.pattern is None else f"no file matches {options.pattern!r}"
+        raise CorpusError(f"{folder}: {missing}; choose files with pattern=")
+    paths.sort(key=lambda path: path.relative_to(folder).parts)
 
     def documents() -> Iterator[Document]:
         for path in paths:

@@ -16,8 +16,10 @@ from topmix.base.checks import CorpusError
 from topmix.base.fields import CheckedReader, ModelFileError
 from topmix.corpus.vectorize import Vectorizer, check_settings
 from topmix.corpus.vocabulary import Strings
+from topmix.io.formats import Options
 from topmix.io.formulas import Design
 from topmix.io.priors import VersionColumn
+from topmix.io.readers import TextFormat
 
 Keywords = Mapping[str, Any]
 FRAMES = ("pandas", "polars")
@@ -31,9 +33,9 @@ class How:
     vectorizer: Any = None  # counts the words of texts: a Vectorizer, or one of scikit-learn
     feature_names: Sequence[str] | None = None  # of the columns of a matrix
     layer: str | None = None  # of an AnnData
-    format: str | None = None  # of a file; None: by its name and first bytes
-    file: Keywords = field(default_factory=dict)  # other options of `read_texts`; of `read_corpus` for counts
-    out: Path | None = None  # the corpus of texts is built in this file
+    texts: TextFormat | None = None  # of a file of texts; None: `text` alone
+    counts: Options = field(default_factory=Options)  # of a file of counts
+    out: Path | None = None  # the corpus of a file is built in this file
 
     @classmethod
     def of(cls, options: Keywords) -> How:

@@ -85,10 +85,8 @@ def read_rows(X: object, *, owner: str, known: Reading | None = None) -> tuple[R
 
 def unchecked_rows(X: object, *, owner: str, known: Reading | None = None, sparse: bool = True) -> tuple[Rows, Reading]:
     """The same, and whether they are finite is left to the caller. `sparse=False` refuses sparse matrices."""
-    if (table := number_table(X)) is not None:
-        X = table.rows(None if known is None else known.words)
-    elif isinstance(X, str | os.PathLike):
-        X = Rows.open(X)
+    if isinstance(X, str | os.PathLike | NumberTable):
+        X = open_rows(X, None if known is None else known.words)
     names = X.feature_names if isinstance(X, Rows) else None
     as_named = known
     if known is not None and known.words is not None and names is not None and [*names] == known.words.tolist():
@@ -118,7 +116,7 @@ class NumberTable:
         return replace(self, others=(*self.others, *columns))
 
     def rows(self, known: Collection[str] | None = None) -> Rows:
-        """The numbers. Where the file has all `known` columns, of a fitted model, whatever else it has is left out."""
+        """The numbers: see `open_rows`."""
         path = local_copy(self.path) if is_remote(self.path) else self.path
         names = _first_names(path)
         for name in self.others:
@@ -169,6 +167,14 @@ def number_table(X: object) -> NumberTable | None:
     if isinstance(X, str | os.PathLike) and path_of(X).suffix.lower() in (*DELIMITERS, ".parquet"):
         return NumberTable(path_of(X))
     return X if isinstance(X, NumberTable) else None
+
+
+def open_rows(X: object, known: Collection[str] | None = None) -> Rows:
+    """The rows of a file, not checked yet. Of a table where all `known` columns are, of a fitted model, only these."""
+    if (table := number_table(X)) is not None:
+        return table.rows(known)
+    assert isinstance(X, str | os.PathLike)
+    return Rows.open(X)
 
 
 def split_groups(X: object, groups: object) -> tuple[object, object, NDArray[np.int64] | None]:

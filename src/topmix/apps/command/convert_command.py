@@ -9,13 +9,14 @@ import typer
 
 from topmix.apps.command import options
 from topmix.apps.command.command import app_of, check_output, note, print_json
-from topmix.apps.command.documents import FIT_DEFAULTS, FIT_GROUPS, read_data, read_to_fit
-from topmix.apps.command.models import PREFERRED, estimator_class, load_model
+from topmix.apps.command.documents import FIT_DEFAULTS, FIT_GROUPS, Documents, read_data
+from topmix.apps.command.models import load_model
 from topmix.apps.export import EXPORTS, export
 from topmix.base.checks import CorpusError
 from topmix.base.fields import MODEL
 from topmix.base.layout import read_header
 from topmix.base.remote_file import open_binary
+from topmix.estimators import LDA
 from topmix.estimators.admixture import AdmixtureEstimator
 from topmix.io.readers import FORMATS, write_corpus
 
@@ -44,8 +45,6 @@ def convert(
     topmix convert model topics.csv
     topmix convert model vis.json --corpus docs/   for pyLDAvis.prepare
     """
-    if not source.exists():
-        raise ValueError(f"{source}: there is no such file or folder")
     if to != "mallet":  # which is a folder
         check_output(output)
     about: dict[str, object]
@@ -59,7 +58,7 @@ def convert(
     else:
         is_ours = to == "topmix" or (to is None and output.suffix == ".topmix")
         can_be_read = output.is_file() or not output.exists()  # not a device
-        found = read_to_fit(estimator_class(PREFERRED)(), source, settings, output if is_ours and can_be_read else None)
+        found = Documents.at(source, settings).to_fit(LDA(), output if is_ours and can_be_read else None)
         if not is_ours or found.path != output:
             write_corpus(found, output, to)
         about = {"n_docs": found.n_docs, "n_words": found.n_words, "n_tokens": found.n_tokens}

@@ -3,12 +3,10 @@ work, so that the command learns from the same words and rows as `fit` in Python
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import typer
@@ -17,26 +15,23 @@ from sklearn.base import BaseEstimator
 from topmix.apps.command.command import note
 from topmix.apps.command.options import Flag, Settings, flags_of, option_of
 from topmix.base.paths import path_of
-from topmix.corpus.corpus import Corpus
-from topmix.corpus.documents import Document, NamedTexts
+from topmix.corpus.corpus import Corpus, InWords
 from topmix.corpus.languages import FUNCTION_WORDS, resolve_stop_words
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.vectorize import Vectorizer
 from topmix.estimators.admixture import AdmixtureEstimator, of_groups
 from topmix.estimators.vectors import texts_of_documents
 from topmix.io.columns import column_of
-from topmix.io.documents import DEFAULTS, read, read_known, read_parts
-from topmix.io.readers import OTHER_TEXTS, TextFormat, json_document, look, read_corpus, read_texts
-from topmix.io.reading import How, Reading
-from topmix.io.rows import in_groups, number_table, split_groups
+from topmix.io.documents import DEFAULTS, read, read_parts
+from topmix.io.formats import Options
+from topmix.io.readers import Source, TextFormat, counts_at, look, read_corpus, read_texts, texts_at
+from topmix.io.reading import How
+from topmix.io.rows import in_groups, number_table, open_rows, split_groups
 from topmix.results.mixture import FittedMixture
 from topmix.selection.views import fitted_of
 
-Known = tuple[Corpus, float]  # documents in the columns of a model, and tokens that it does not know
 # Documents, their texts, and columns beside them.
 ToShow = tuple[Corpus | None, Iterable[str] | None, Mapping[str, Sequence[object]] | None]
-
-STANDARD_INPUT = Path("-")
 
 # Options for reading texts, for tokenizing them, and for reading counts.
 READING = flags_of(read_texts, leave_out=("path", "format"))
@@ -53,110 +48,83 @@ FIT_DEFAULTS = {
 }
 
 
-def taken(settings: Settings, group: Mapping[str, Flag]) -> Settings:
-    """The settings of a group of flags; they are removed from `settings`."""
-    return {name: settings.pop(name) for name in group if name in settings}
+def chosen(settings: Settings, group: Mapping[str, Flag]) -> Settings:
+    """The settings of a group of flags."""
+    return {name: value for name, value in settings.items() if name in group}
 
 
-def how_to_read(path: Path, settings: Settings) -> tuple[bool, How]:
-    """Whether texts are at a path, and how to read what is there, as the options say, which are removed from
-    `settings`."""
-    if not path.exists():
-        raise ValueError(f"{path}: there is no such file or folder")
-    reading, counts = taken(settings, READING), taken(settings, COUNTS)
-    form = counts.pop("format", None)
-    if form is None and "pattern" in reading and path.is_dir():
-        form = "folder"
-    kind = look(path, form).texts
-    if kind is None:
-        return False, How(format=form, file={**counts, **reading})
-    if counts:
-        raise ValueError(f"{', '.join(map(option_of, counts))}: for files of counts, but {path} is read as text")
-    if kind == "folder" and "pattern" not in reading and (pattern := pattern_of(path)) is not None:
-        reading["pattern"] = pattern
-    fields = reading.pop("field", None)
-    return True, How(text=fields.split(",") if fields and "," in fields else fields, format=form, file=reading)
+class Documents(NamedTuple):
+    """What is at a path, and how to read it."""
+
+    source: Source
+    how: How
+    cutting: Settings  # of texts into words
+
+    @classmethod
+    def at(cls, path: Path, settings: Settings) -> Documents:
+        """As the options say."""
+        if not path.exists():
+            raise ValueError(f"{path}: there is no such file or folder")
+        reading, counts, cutting = (chosen(settings, group) for group in (READING, COUNTS, CUTTING))
+        source = look(path, counts.pop("format", None), reading.get("pattern"))
+        if source.texts is not None and counts:
+            raise ValueError(f"{', '.join(map(option_of, counts))}: for files of counts, but {path} is read as text")
+        wrong = [option_of(name) for name in (*reading, *cutting) if name != "stop_words"]
+        if source.texts is None and wrong:
+            raise ValueError(f"{', '.join(wrong)}: for text only, but {path} holds counts")
+        if fields := reading.get("field"):
+            reading["field"] = fields.split(",")
+        return cls(source, How(texts=TextFormat(**reading), counts=Options(**counts)), cutting)
+
+    def texts(self) -> Iterator[str] | None:
+        if self.source.texts is None or self.how.texts is None:
+            return None
+        return (text for _, text in texts_at(self.source.path, self.source.texts, self.how.texts))
+
+    def to_fit(self, estimator: BaseEstimator, out: Path | None = None) -> Corpus:
+        """Common and rare words of texts are left out unless the options say otherwise. With `out`, the corpus is built
+        in that file."""
+        cutting = dict(self.cutting)
+        if (given := cutting.get("stop_words") or "auto") not in ("auto", "english", *FUNCTION_WORDS):
+            if not (file := path_of(given)).is_file():
+                what = "english, another language, none, or a file with one word per line"
+                raise ValueError(f"--stop-words must be {what}; there is no file {given}")
+            cutting["stop_words"] = file.read_text(encoding="utf-8").split()
+        if self.source.texts is not None:
+            how = replace(self.how, vectorizer=Vectorizer(**DEFAULTS | cutting), out=out)
+            corpus, reading = read(self.source, how, engine=estimator._engine())
+            _say_what_was_left_out(reading.vectorizer)
+        else:
+            stop_words = resolve_stop_words(cutting.get("stop_words"))
+            corpus = counts_at(self.source, replace(self.how.counts, out=None if stop_words else out))
+            corpus = corpus.drop_words(stop_words) if stop_words else corpus
+        n_empty = int((np.diff(corpus.offsets()) == 0).sum())
+        empty = f"; {n_empty:,} documents are empty" if n_empty else ""
+        note(f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens of {corpus.n_words:,} words{empty}")
+        return corpus
+
+    def to_model(self, model: BaseEstimator) -> InWords:
+        """In the columns of a fitted model, and the number of tokens that it does not know."""
+        (found,) = parts_for(model, self.source, self.how, whole=True)
+        return found
 
 
-def pattern_of(folder: Path) -> str | None:
-    """For a folder without *.txt: the most common suffix of text files, which may be no suffix at all."""
-    paths = (path.relative_to(folder) for path in islice(folder.rglob("*"), 10_000) if path.is_file())
-    suffixes = Counter(path.suffix.lower() for path in paths if not any(p.startswith(".") for p in path.parts))
-    if suffixes[".txt"] or suffixes[".text"] or suffixes[".gz"]:
-        return None
-    best = max((*OTHER_TEXTS, ""), key=suffixes.__getitem__)
-    return f"*{best}" if suffixes[best] else None
+def parts_for(model: BaseEstimator, X: object, how: How, *, whole: bool = False) -> Iterator[InWords]:
+    """Documents in the columns of a fitted model, in parts of bounded size unless they are to be one."""
+    return read_parts(X, fitted_of(model).words_read, how, owner=type(model).__name__, whole=whole)
 
 
-def read_to_fit(estimator: BaseEstimator, path: Path, settings: Settings, out: Path | None = None) -> Corpus:
-    """The corpus at a path. Common and rare words of texts are left out unless the settings say otherwise. With
-    `out`, the corpus is built in that file."""
-    cutting, (is_text, how) = taken(settings, CUTTING), how_to_read(path, settings)
-    if (given := cutting.get("stop_words") or "auto") not in ("auto", "english", *FUNCTION_WORDS):
-        if not (file := path_of(given)).is_file():
-            what = "english, another language, none, or a file with one word per line"
-            raise ValueError(f"--stop-words must be {what}; there is no file {given}")
-        cutting["stop_words"] = file.read_text(encoding="utf-8").split()
-    if is_text:
-        how = replace(how, vectorizer=Vectorizer(**DEFAULTS | cutting), out=out)
-        corpus, reading = read(path, how, engine=estimator._engine())
-        said = [
-            f"{len(words):,} {reason if reason in ('numbers', 'symbols') else f'{reason} words'} "
-            f"({', '.join(words[:4])}{', ...' if len(words) > 4 else ''})"
-            for reason, words in reading.vectorizer.left_out_.items()
-        ]
-        if said:
-            note(
-                f"left out of the vocabulary: {', '.join(said)}. --no-clean keeps mark-up, numbers and symbols; see "
-                "also --stop-words and --max-df"
-            )
-    else:
-        stop_words = resolve_stop_words(cutting.pop("stop_words", None))
-        options = {**how.file, **cutting}  # options for texts: an error
-        corpus = read_corpus(path, format=how.format, out=None if stop_words else out, **options)
-        corpus = corpus.drop_words(stop_words) if stop_words else corpus
-    n_empty = int((np.diff(corpus.offsets()) == 0).sum())
-    empty = f"; {n_empty:,} documents are empty" if n_empty else ""
-    note(f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens of {corpus.n_words:,} words{empty}")
-    return corpus
-
-
-def read_for(model: BaseEstimator, path: Path, settings: Settings, *, whole: bool = False) -> Iterator[Known]:
-    """Documents in the columns of a fitted model, in parts of bounded size or as a whole, and the number of tokens that
-    the model does not know. "-" is standard input, with one text or JSON object per line."""
-    known: Reading = fitted_of(model).words_read
-    settings, how = dict(settings), How()
-    documents: Path | NamedTexts = path
-    if path == STANDARD_INPUT:
-        documents = NamedTexts(_standard_input(TextFormat(**taken(settings, READING))))
-    else:
-        is_text, how = how_to_read(path, settings)
-        if not is_text:
-            yield _in_columns(read_corpus(path, format=how.format, **how.file), known)
-            return
-    counter, owner = known.counter(), type(model).__name__
-    how = replace(how, vectorizer=counter)
-    if whole:
-        yield read_known(documents, known, how, owner=owner), counter.n_unknown_
-        return
-    for part in read_parts(documents, known, how, owner=owner):
-        yield part, counter.n_unknown_
-
-
-def _in_columns(corpus: Corpus, known: Reading) -> Known:
-    """Counts in the columns of a model: by the names of words where there are some, else as they are."""
-    if known.words is not None and corpus.vocabulary is not None:
-        return corpus.in_words(known.words.tolist())
-    if corpus.n_words != known.n_features:
-        widths = f"the documents have {corpus.n_words} words and the model has {known.n_features}"
-        raise ValueError(f"{widths}: give --vocabulary")
-    return Corpus.trusted(corpus.indptr, corpus.index, corpus.value, corpus.n_words, None, corpus.names), 0
-
-
-def _standard_input(options: TextFormat) -> Iterator[Document]:
-    for n, line in enumerate(sys.stdin, 1):
-        is_json = line.lstrip().startswith("{")
-        yield json_document(line, options, f"standard input, line {n}", n) if is_json else (str(n), line.rstrip("\n"))
+def _say_what_was_left_out(vectorizer: Vectorizer) -> None:
+    said = [
+        f"{len(words):,} {reason if reason in ('numbers', 'symbols') else f'{reason} words'} "
+        f"({', '.join(words[:4])}{', ...' if len(words) > 4 else ''})"
+        for reason, words in vectorizer.left_out_.items()
+    ]
+    if said:
+        note(
+            f"left out of the vocabulary: {', '.join(said)}. --no-clean keeps mark-up, numbers and symbols; see also "
+            "--stop-words and --max-df"
+        )
 
 
 def takes_counts(estimator: BaseEstimator) -> bool:
@@ -170,8 +138,7 @@ class ReadData:
 
     X: Corpus | Rows
     path: Path  # of columns
-    texts: Path | None  # of the texts
-    reading: Settings  # of the texts
+    documents: Documents | None = None
     words: Corpus | None = None
     n_unknown: float = 0  # tokens that are not in the vocabulary of the model
 
@@ -189,12 +156,7 @@ class ReadData:
     def to_show(self, model: BaseEstimator, columns: Sequence[str]) -> ToShow:
         """In the columns of a model, with texts and with columns beside them."""
         corpus = self.X if isinstance(self.X, Corpus) else model.counts(self.X, texts=self.words)
-        texts: Iterable[str] | None = None
-        if self.texts is not None:
-            is_text, how = how_to_read(self.texts, dict(self.reading))
-            if is_text:
-                found = read_texts(self.texts, format=how.format, field=how.text, **how.file)
-                texts = (text for _, text in found)
+        texts = None if self.documents is None else self.documents.texts()
         if not isinstance(corpus.vectors, GroupedRows):
             return corpus, texts, {name: column_of(self.path, name, corpus.n_docs) for name in columns}
         joined = None if texts is None else texts_of_documents(corpus, list(texts))
@@ -218,21 +180,22 @@ def read_data(
     if has_groups != (groups is not None):
         why = "needs the group of each row: name a column of the table, or a file" if has_groups else "knows no groups"
         raise typer.BadParameter(f"{name} {why}", param_hint="--groups")
-    if has_counts and fitted is None:
-        return ReadData(read_to_fit(estimator, path, dict(settings)), path, path, settings)
     if has_counts:
-        corpus, n_unknown = next(read_for(estimator, path, settings, whole=True))
-        return ReadData(corpus, path, path, settings, n_unknown=n_unknown)
-    if not path.exists():
-        raise ValueError(f"{path}: there is no such file or folder")
-    table, reading = number_table(path), dict(settings)
+        documents, n_unknown = Documents.at(path, settings), 0.0
+        if fitted is None:
+            corpus = documents.to_fit(estimator)
+        else:
+            corpus, n_unknown = documents.to_model(estimator)
+        return ReadData(corpus, path, documents, n_unknown=n_unknown)
+
+    table = number_table(path)
     if texts is not None and not texts.exists():
         if table is None:
             raise typer.BadParameter(f"there is no file {texts}, and {path} has no columns", param_hint="--texts")
-        reading["field"], texts = str(texts), path
-        table = table.without(*reading["field"].split(","))
-    if texts is None and reading:
-        rest = ", ".join(map(option_of, reading))
+        settings, table = {**settings, "field": str(texts)}, table.without(*str(texts).split(","))
+        texts = path
+    if texts is None and settings:
+        rest = ", ".join(map(option_of, settings))
         raise ValueError(f"{path} is read as a table of numbers, without documents: leave out {rest}")
     if table is not None and texts in (None, path):
         table = table.without(*columns)
@@ -240,14 +203,16 @@ def read_data(
     if groups is not None and table is None and texts is not None and not Path(groups).is_file():
         of_rows = column_of(texts, groups)
     source, of_rows, _ = split_groups(table or path, of_rows)
-    table = number_table(source)
-    rows = Rows.open(path) if table is None else table.rows(None if fitted is None else fitted.reading.words)
-    rows, words = in_groups(rows, of_rows) if has_groups else rows, None
-    if texts is not None and isinstance(fitted, FittedMixture) and fitted.has_words:
-        words, _ = next(read_for(estimator, texts, reading, whole=True))
-    elif texts is not None:
-        words = read_to_fit(estimator, texts, dict(reading))
-    return ReadData(rows, texts or path, texts, reading, words)
+    rows = open_rows(source, None if fitted is None else fitted.reading.words)
+    rows = in_groups(rows, of_rows) if has_groups else rows
+    if texts is None:
+        return ReadData(rows, path)
+    documents = Documents.at(texts, settings)
+    if isinstance(fitted, FittedMixture) and fitted.has_words:
+        words = documents.to_model(estimator).corpus
+    else:
+        words = documents.to_fit(estimator)
+    return ReadData(rows, texts, documents, words)
 
 
 def read_to_show(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,15 +13,19 @@ import typer
 from rich.console import Console
 from sklearn.base import BaseEstimator
 
-from topmix.apps.command import options
+from topmix.apps.command import documents, options
 from topmix.apps.command.command import app_of, check_output, note, print_json
-from topmix.apps.command.documents import READ_GROUPS, read_data, read_for, takes_counts
 from topmix.apps.command.models import load_model
 from topmix.apps.export import SHARES, STANDARD_OUTPUT, Shares, write_shares
+from topmix.corpus.corpus import InWords
+from topmix.corpus.documents import Document, NamedTexts
 from topmix.corpus.rows import GroupedRows
+from topmix.io.readers import TextFormat, json_document
+from topmix.io.reading import How
 from topmix.learn.history import in_short
 from topmix.selection.views import proportions
 
+STANDARD_INPUT = Path("-")
 BLOCK_ROWS = 1 << 14
 
 
@@ -80,8 +85,8 @@ def infer(
 
 def _blocks(model: BaseEstimator, source: Path, settings: options.Settings, groups: str | None) -> Iterator[Shares]:
     n = 0
-    if takes_counts(model) and groups is None:
-        for corpus, unknown in read_for(model, source, settings):
+    if documents.takes_counts(model) and groups is None:
+        for corpus, unknown in _documents(model, source, settings):
             for begin in range(0, corpus.n_docs, BLOCK_ROWS):
                 part = corpus[begin : begin + BLOCK_ROWS]
                 names = list(part.names or map(str, range(n, n + part.n_docs)))
@@ -89,7 +94,7 @@ def _blocks(model: BaseEstimator, source: Path, settings: options.Settings, grou
                 yield Shares(names, proportions(model, part), unknown if begin == 0 else 0, n_empty)
                 n += part.n_docs
         return
-    rows = read_data(model, source, settings, groups=groups).X
+    rows = documents.read_data(model, source, settings, groups=groups).X
     if isinstance(rows, GroupedRows):
         yield Shares(list(map(str, np.asarray(rows.names))), proportions(model, rows))
         return
@@ -98,4 +103,21 @@ def _blocks(model: BaseEstimator, source: Path, settings: options.Settings, grou
         yield Shares([str(begin + d) for d in range(len(block))], proportions(model, block))
 
 
-infer_app = app_of(infer, "stopped by Ctrl-C; nothing was written", READ_GROUPS)
+def _documents(model: BaseEstimator, source: Path, settings: options.Settings) -> Iterator[InWords]:
+    """In the columns of the model, in parts. "-" is standard input, with one text or JSON object per line."""
+    if source != STANDARD_INPUT:
+        found = documents.Documents.at(source, settings)
+        return documents.parts_for(model, found.source, found.how)
+    how = TextFormat(**documents.chosen(settings, documents.READING))
+
+    def lines() -> Iterator[Document]:
+        for n, line in enumerate(sys.stdin, 1):
+            if line.lstrip().startswith("{"):
+                yield json_document(line, how, f"standard input, line {n}", n)
+            else:
+                yield str(n), line.rstrip("\n")
+
+    return documents.parts_for(model, NamedTexts(lines()), How())
+
+
+infer_app = app_of(infer, "stopped by Ctrl-C; nothing was written", documents.READ_GROUPS)
