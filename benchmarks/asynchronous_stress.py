@@ -71,7 +71,11 @@ def mixture(rng: np.random.Generator, seed: int) -> Run:
     def check(snapshot: tuple[np.ndarray, float]) -> None:
         numbers, H = snapshot  # of a cluster: its rows first
         found = numbers[:, 0].sum()
-        if not abs(found - fit.task.n_rows) <= 1e-9 * fit.task.n_rows or not np.all(np.isfinite(numbers)) or not np.isfinite(H):
+        if (
+            not abs(found - fit.task.n_rows) <= 1e-9 * fit.task.n_rows
+            or not np.all(np.isfinite(numbers))
+            or not np.isfinite(H)
+        ):
             raise AssertionError(f"run {seed}: {found} of {fit.task.n_rows} rows")
 
     return Run(fit.native, check, lambda: None)

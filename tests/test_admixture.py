@@ -398,7 +398,7 @@ def test_ten_and_thirty_clusters_are_found(K, start, seed):
 def test_what_a_merger_gains_is_exact(monkeypatch):
     """Where the sample is all of the data: against statistics of groups that have the two clusters as one."""
     X, groups, _, _ = planted(n_groups=30, K=4, D=3, spread=1.0)
-    monkeypatch.setattr(cluster_search, "SAMPLE", 10 * len(X))
+    monkeypatch.setattr(cluster_search.moves, "SAMPLE", 10 * len(X))
     weighed, checked = cluster_search.SearchedClusters._pairs, []
 
     def bound(model, memory, lengths, rows, H):
@@ -412,7 +412,7 @@ def test_what_a_merger_gains_is_exact(monkeypatch):
         rows, lengths = here.model.as_stats().S, [search.fit.workers.shards[b].lengths for b in here.memory]
         before = bound(here.model, here.memory, lengths, rows, H)
         for (j, k), gain in list(zip(found, gains))[:3]:
-            move = cluster_search.merger(K, [(j, k)])
+            move = cluster_search.moves.merger(K, [(j, k)])
             model = here.model.reassigned(move.moved, here.total.D, move.parts)
             memory = {b: replace(v, groups=topic_moves.moved(v.groups, move.moved)) for b, v in here.memory.items()}
             a, b = sample.r[:, j], sample.r[:, k]

@@ -290,7 +290,7 @@ def test_a_start_that_is_given_in_full_makes_no_other(blobs, monkeypatch):
     fitted = GaussianMixture(4, init_params=given, max_iter=0).fit(X)
     np.testing.assert_allclose(fitted.means_, X[:4])
     np.testing.assert_allclose(fitted.weights_, 0.25)
-    monkeypatch.setattr("topmix.learn.clusters.start", lambda *_: pytest.fail("another start"))
+    monkeypatch.setattr("topmix.models.gaussian_start.start", lambda *_: pytest.fail("another start"))
     GaussianMixture(4, init_params=given, max_iter=3, tol=-1).fit(X)
 
 

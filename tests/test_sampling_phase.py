@@ -13,7 +13,8 @@ from topmix.learn.sampling import FIRST_PASSES, LAST_PASSES, SamplingPlan
 from topmix.learn.tokens import exchanged
 from topmix.learners import Memoized, Stochastic
 from topmix.metrics import topic_recovery_error
-from topmix.models.document_prior import DocTopics, DocumentPrior, places
+from topmix.models.document_prior import DocTopics, DocumentPrior
+from topmix.models.statistics import places
 from topmix.models.topic_words import TopicWords
 from topmix.models.words import WordTotal
 
@@ -236,8 +237,8 @@ def chain_of(corpus, K):
 
 def test_entries_and_topics_of_rows():
     indptr = np.array([0, 3, 3, 7])
-    np.testing.assert_array_equal(places(indptr, np.array([2, 0])), [3, 4, 5, 6, 0, 1, 2])
-    np.testing.assert_array_equal(places(indptr, slice(1, 3)), [3, 4, 5, 6])
+    np.testing.assert_array_equal(places(indptr, np.array([2, 0]))[1], [3, 4, 5, 6, 0, 1, 2])
+    np.testing.assert_array_equal(places(indptr, slice(1, 3))[1], [3, 4, 5, 6])
     some = DocTopics(indptr, np.arange(7, dtype=np.uint16), np.ones(7, np.float32)).of(np.array([2, 1]))
     assert some.indptr.tolist() == [0, 4, 4]
     assert some.topic.tolist() == [3, 4, 5, 6]

@@ -52,6 +52,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
 
     components_ = learned[np.ndarray](lambda f: f.components)
     topic_word_ = learned[np.ndarray](lambda f: f.topic_word)
+    exp_dirichlet_component_ = learned[np.ndarray](lambda f: np.exp(dirichlet.expected_log(f.components, axis=1)))
     tokenizer_ = learned[Keywords](lambda f: f.reading.tokenizer)
     vectorizer_ = learned(lambda f: f.reading.vectorizer)
 
@@ -132,10 +133,6 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
         from topmix.results.predictor import predictor_of
 
         return predictor_of(self._solved())
-
-    @property
-    def exp_dirichlet_component_(self) -> np.ndarray:
-        return np.exp(dirichlet.expected_log(self._found().components, axis=1))
 
     @property
     def random_state_(self) -> np.random.RandomState:

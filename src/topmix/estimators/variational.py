@@ -42,7 +42,7 @@ from topmix.results import edits
 from topmix.results.labels import Labels
 from topmix.results.seeds import Seeds
 from topmix.results.topics import AboutFit, FittedTopics, Solver
-from topmix.steps.inference import FixedPoint, Inference, without_discount
+from topmix.steps.inference import FixedPoint, Inference
 
 PASSES = 20  # without sampling sweeps, where max_iter is None
 FEWEST_DOCUMENTS = 3  # per topic: where topics stand for single documents, sampling loses more than it finds
@@ -345,8 +345,9 @@ class VariationalTopics(Learning, EditedTopics):
 
     def _document_options(self) -> DocumentOptions:
         """How documents are solved under the topics of the model."""
-        n_active = whole_number_or_none(self.n_active, "n_active")
-        return without_discount(self._inference().document_options(n_active), self._component("learner"))
+        options = self._inference().document_options(whole_number_or_none(self.n_active, "n_active"))
+        # Own tokens are discounted where the topics' counts contain a document's last visit: not in blended batches.
+        return options if self._component("learner").remembers_rows else replace(options, own_discount=0.0)
 
     def _solved(self) -> FittedTopics:
         f = self._found()

@@ -13,15 +13,7 @@ from topmix.estimators.estimator import learned
 from topmix.estimators.vectors import VectorMixture
 from topmix.io.reading import Reading
 from topmix.io.rows import unchecked_rows
-from topmix.models.von_mises_fisher import (
-    CONCENTRATIONS,
-    MANY,
-    OBJECTIVES,
-    STARTS,
-    DirectionStart,
-    VonMisesFisher,
-    sample,
-)
+from topmix.models import von_mises_fisher as vmf
 from topmix.steps.rows import RowCandidateStep, RowStep
 
 
@@ -77,7 +69,7 @@ class VonMisesFisherMixture(VectorMixture, without=["weight_concentration_prior_
     normalize: bool = True
     init: object = "auto"
 
-    _likelihood = VonMisesFisher
+    _likelihood = vmf.VonMisesFisher
     _least_of_each = 8  # an update takes K D operations, however few rows it is made from
 
     mean_directions_ = learned[np.ndarray](lambda f: f.model.likelihood.parameters.mu)
@@ -89,10 +81,8 @@ class VonMisesFisherMixture(VectorMixture, without=["weight_concentration_prior_
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         labels = self._sampled_labels(n_samples, rng)
         counts = np.bincount(labels, minlength=len(self.weights_))
-        rows = [
-            sample(mu, kappa, n, rng) for mu, kappa, n in zip(self.mean_directions_, self.concentrations_, counts) if n
-        ]
-        return np.concatenate(rows), labels
+        of_clusters = zip(self.mean_directions_, self.concentrations_, counts)
+        return np.concatenate([vmf.sample(mu, kappa, n, rng) for mu, kappa, n in of_clusters if n]), labels
 
     def _read_rows(self, X: object, known: Reading | None) -> tuple[Directions, Reading]:
         if isinstance(X, Directions):
@@ -107,9 +97,9 @@ class VonMisesFisherMixture(VectorMixture, without=["weight_concentration_prior_
         except CorpusError as error:
             raise ValueError(f"X: {error}") from None
 
-    def _start(self, data: Rows, weight: np.ndarray | None, K: int) -> DirectionStart:
-        one_of(self.objective, OBJECTIVES, "objective")
-        r = responsibilities(self.init, len(data), K, STARTS, "init")
+    def _start(self, data: Rows, weight: np.ndarray | None, K: int) -> vmf.DirectionStart:
+        one_of(self.objective, vmf.OBJECTIVES, "objective")
+        r = responsibilities(self.init, len(data), K, vmf.STARTS, "init")
         most = positive_number(self.max_concentration, "max_concentration", least=1e-20)
         if most > LARGEST_CONCENTRATION:
             raise ValueError(f"max_concentration must be at most {LARGEST_CONCENTRATION:g}, got {most:g}")
@@ -117,13 +107,13 @@ class VonMisesFisherMixture(VectorMixture, without=["weight_concentration_prior_
             "objective": self.objective,
             "prior_rows": positive_number(self.prior_rows, "prior_rows", least=1e-20),
             "max_concentration": most,
-            "concentration_type": one_of(self.concentration_type, CONCENTRATIONS, "concentration_type"),
+            "concentration_type": one_of(self.concentration_type, vmf.CONCENTRATIONS, "concentration_type"),
         }
-        return DirectionStart(data, weight, K, settings, str(self.init) if r is None else r)
+        return vmf.DirectionStart(data, weight, K, settings, str(self.init) if r is None else r)
 
     def _local_step(self, K: int, *, is_stream: bool = False) -> RowStep:
         step = RowCandidateStep(self._likelihood, count_of_active(self.n_active, K))
-        is_worth_it = K >= MANY and step.n_active <= step.n_candidates and not is_stream
+        is_worth_it = K >= vmf.MANY and step.n_active <= step.n_candidates and not is_stream
         return step if is_worth_it and self._component("learner").remembers_rows else super()._local_step(K)
 
     @property

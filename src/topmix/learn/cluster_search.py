@@ -21,17 +21,7 @@ from scipy.special import xlogy
 
 from topmix.corpus.rows import Rows
 from topmix.corpus.shard import GroupShard
-from topmix.learn.cluster_exchanges import (
-    EACH,
-    SAMPLE,
-    Regrouping,
-    deletion,
-    division,
-    exchange,
-    in_two,
-    likeness,
-    merger,
-)
+from topmix.learn import cluster_exchanges as moves
 from topmix.learn.clusters import ClusterPasses
 from topmix.learn.fit import Fit
 from topmix.learn.learners import PassResult
@@ -92,7 +82,7 @@ class SearchedClusters(Search[ClusterSnapshot], ClusterPasses):
         self.rows, self.step, self.weight, self.max_clusters = rows, step, fit.problem.weight, max_clusters
         self.groups = np.concatenate([np.arange(len(rows))[batch] for batch in fit.batches])  # as shards have them
         self.tried, self.refreshed = TriedClusters(), 0
-        self.untried: Iterator[Regrouping] | None = None  # moves from these clusters
+        self.untried: Iterator[moves.Regrouping] | None = None  # moves from these clusters
         self.tried_from: ClusterSnapshot | None = None
         self.drawn: Mapping[str, object] = {}  # the state of the generator before the sample that they come from
         super().__init__(fit, rng.spawn(1)[0])
@@ -130,7 +120,7 @@ class SearchedClusters(Search[ClusterSnapshot], ClusterPasses):
 
     # What to try
 
-    def _worth_trying(self, here: ClusterSnapshot) -> Iterator[Regrouping]:
+    def _worth_trying(self, here: ClusterSnapshot) -> Iterator[moves.Regrouping]:
         """The most promising first."""
         K, sample = here.model.n_components, self._sample(here)
         pairs, gains = self._pairs(here, sample)
@@ -139,26 +129,27 @@ class SearchedClusters(Search[ClusterSnapshot], ClusterPasses):
             if gain > 0 and not any(k in other for other in together for k in pair):
                 together.append(pair)
         for n in halves(len(together)):
-            yield merger(K, together[:n])
-        cut = in_two(here.model.as_mixture(), sample.rows, sample.r, 0.0)
+            yield moves.merger(K, together[:n])
+        cut = moves.in_two(here.model.as_mixture(), sample.rows, sample.r, 0.0)
         for n in halves(min(len(cut), max(self.max_clusters - K, 0))):
-            yield division(K, cut[:n])
+            yield moves.division(K, cut[:n])
         if self.refreshed != K and self.step.warm_up > REFRESH:
             self.refreshed = K
-            yield Regrouping("refresh", np.eye(K), np.eye(K), warm_up=REFRESH)
+            yield moves.Regrouping("refresh", np.eye(K), np.eye(K), warm_up=REFRESH)
         N = np.maximum(here.model.sizes, 0.0)
         order = np.argsort(N, kind="stable")
         small = order[N[order] < SMALL * N.mean()].tolist()
         for n in halves(len(small)):
-            yield deletion(K, small[:n], sample.alone)
+            yield moves.deletion(K, small[:n], sample.alone)
         ranks = ((a + b, a, b) for a, one in enumerate(cut) for b, pair in enumerate(pairs) if one.cluster not in pair)
         for _, a, b in sorted(ranks)[:TRIALS]:
-            yield exchange(K, cut[a], pairs[b])
+            yield moves.exchange(K, cut[a], pairs[b])
 
     def _sample(self, here: ClusterSnapshot) -> Sample:
         K, data = here.model.n_components, self.rows
         order = self.rng.permutation(len(data))
-        n = 1 + int(np.searchsorted(np.cumsum(data.lengths()[self.groups][order]), max(SAMPLE, EACH * K)))
+        n_rows = np.cumsum(data.lengths()[self.groups][order])
+        n = 1 + int(np.searchsorted(n_rows, max(moves.SAMPLE, moves.EACH * K)))
         at = order[:n]
         of_groups, starts = data.of_groups(self.groups[at])
         weight = None if self.weight is None else self.weight[of_groups]
@@ -184,7 +175,7 @@ class SearchedClusters(Search[ClusterSnapshot], ClusterPasses):
         """Pairs of clusters that have rows in common, and what a merger of each would gain; the best first. All is
         exact but the entropy of rows that are in both."""
         model, (K, D), r = here.model, (here.model.n_components, here.total.D), sample.r
-        near, prior = likeness(sample.alone), model.prior
+        near, prior = moves.likeness(sample.alone), model.prior
         assert isinstance(prior, StickPrior)
         near = near + near.T
         best = np.argsort(-near, axis=1, kind="stable")[:, :NEAR]
@@ -195,7 +186,7 @@ class SearchedClusters(Search[ClusterSnapshot], ClusterPasses):
         now = model.likelihood.bound(S, N) - cost(model, N) + of_sticks(prior, np.arange(K), D)
         gains = of_documents(sp.csc_array(self._counts(here)), prior, D, found) - now
         for i, (j, k) in enumerate(found):
-            parts = merger(K, [(j, k)]).parts
+            parts = moves.merger(K, [(j, k)]).parts
             likelihood, sizes = model.likelihood.regrouped([(parts, S)], parts @ N), parts @ N
             gains[i] += likelihood.bound(likelihood.total, sizes) - cost(model, sizes)
             gains[i] += of_sticks(prior, names_of(K, [(j, k)]), D)

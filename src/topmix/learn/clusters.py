@@ -26,22 +26,10 @@ from topmix.corpus.shard import Shards, VectorShard, at_random
 from topmix.engines.local import Threads
 from topmix.learn.fit import Schedule
 from topmix.learn.learners import Learner, Memoized, Passes, PassResult, State
+from topmix.models import gaussian_start
 from topmix.models.document_prior import Prior
 from topmix.models.frame import GaussianStats, SingularCovariance
 from topmix.models.gaussian import Gaussian, GaussianPrior
-from topmix.models.gaussian_start import (
-    DENSE_SAMPLE,
-    at,
-    chosen_prior,
-    differ_by_spread,
-    divided,
-    empty,
-    given,
-    in_many_units,
-    start,
-    summary,
-    whole,
-)
 from topmix.models.mixture import Admixture, Allocation, Mixture, WeightPrior
 from topmix.models.model import Assignment, Likelihood, SomeModel, SomeTotal
 from topmix.steps.rows import BY_CANDIDATES, MixtureStep
@@ -114,8 +102,8 @@ class GaussianStart:
     def empty(self) -> Gaussian:
         """Clusters at their prior."""
         kind, zero_mean = self.settings["covariance_type"], self.settings["zero_mean"]
-        about = summary(self.data, self.weight, kind, zero_mean)
-        return empty(about, str(self.data.data.dtype), self.K, **self.settings)
+        about = gaussian_start.summary(self.data, self.weight, kind, zero_mean)
+        return gaussian_start.empty(about, str(self.data.data.dtype), self.K, **self.settings)
 
     @cached_property
     def is_open(self) -> bool:
@@ -134,21 +122,21 @@ class GaussianStart:
         is_given = not isinstance(self.how, str) or any(part is not None for part in self.parts)
         trials: list[Start] = []
         if not isinstance(self.how, str):
-            trials = [Start(given(self.empty, self.how, self.data, self.weight), SETTLING_PASSES)]
+            trials = [Start(gaussian_start.given(self.empty, self.how, self.data, self.weight), SETTLING_PASSES)]
         elif any(part is None for part in self.parts):
             trials = self._trials(self.how, rng)
         if any(part is not None for part in self.parts):
             N = trials[0].model.total.N if weights is None else weights * self._n_rows
             means = trials[0].model.mean() if means is None else means
             covariances = trials[0].model.covariances() if covariances is None else covariances
-            trials = [Start(at(self.empty, N, means, covariances), SETTLING_PASSES)]
+            trials = [Start(gaussian_start.at(self.empty, N, means, covariances), SETTLING_PASSES)]
         model, is_open = trials[0].model, self.is_open and self.prior is None
         if len(trials) > 1 or is_open:
             sample = self._sampled(rng)
             best = self._best(trials, sample, rng)
             if is_open:
                 one = 1.0 if self.weight is None else float(self.weight.sum()) / np.count_nonzero(self.weight)
-                self.prior = chosen_prior(
+                self.prior = gaussian_start.chosen_prior(
                     best.model, sample[1], best.two, self.settings["degrees_of_freedom_prior"], one
                 )
             model = model if is_given else best.model
@@ -166,10 +154,10 @@ class GaussianStart:
             return [Start(self._start(how, rng), SETTLING_PASSES)]
         if self.K <= FEW_CLUSTERS and N < MANY_ROWS and not zero_mean:
             sample = self._sampled(rng, at_most=LEAST_ROWS)
-            by_spread = not is_tied and differ_by_spread(self.empty, *sample)
+            by_spread = not is_tied and gaussian_start.differ_by_spread(self.empty, *sample)
             others = self._grown(rng, SETTLING_PASSES, LEAST_GAIN) if by_spread else []
             trials = [Start(self._start("kmeans", rng), SETTLING_PASSES)]
-            if not by_spread and in_many_units(self.empty):
+            if not by_spread and gaussian_start.in_many_units(self.empty):
                 others = [Start(self._start("scaled kmeans", rng), SETTLING_PASSES, LEAST_GAIN)]
             elif not by_spread and N >= OTHER_FROM:
                 others = [Start(self._start("plain kmeans", rng), SETTLING_PASSES, OWN_GAIN)]
@@ -187,12 +175,14 @@ class GaussianStart:
         return []
 
     def _start(self, way: str, rng: np.random.Generator) -> Gaussian:
-        return start(self.empty, self.data, self.weight, way, rng) if way != "split" else self._split(rng.spawn(1)[0])
+        if way == "split":
+            return self._split(rng.spawn(1)[0])
+        return gaussian_start.start(self.empty, self.data, self.weight, way, rng)
 
     def _split(self, rng: np.random.Generator) -> Gaussian:
         """K clusters by growth, from statistics that come to as many rows as there are."""
         x, w = self._sampled(rng)
-        clusters = whole(self.empty, x, w)
+        clusters = gaussian_start.whole(self.empty, x, w)
         model, S = Mixture(self.weights(1), clusters, x.shape[1]), clusters.total.copy()
         for k in sizes(self.K)[1:]:
             n = min(len(x), max(LEAST_ROWS, self._rows_of_each * k))
@@ -200,7 +190,7 @@ class GaussianStart:
             tables = model.tables(np.zeros(0, np.int64))
             a = Gaussian.assign(VectorShard(x, slice(0, n), of_rows), tables.likelihood, tables.log_weights, 1)
             assert isinstance(model.likelihood, Gaussian)
-            S = divided(model.likelihood, a.x, of_rows, a.cluster[:, 0], k)
+            S = gaussian_start.divided(model.likelihood, a.x, of_rows, a.cluster[:, 0], k)
             shards = Shards(sample, at_random(sample, BATCHES, rng), of_rows)
             n_passes = LAST_PASSES if k == self.K else PASSES
             model = learned(self._mixture(S), shards, min(self.n_active, k), Memoized(), n_passes)
@@ -244,7 +234,7 @@ class GaussianStart:
         weight, K, D = self.weight, self.K, self.data.shape[1]
         usable = np.arange(len(self.data)) if weight is None else np.flatnonzero(weight > 0)
         enough = max(LEAST_ROWS, self._rows_of_each * K)
-        size = min(len(usable), at_most, enough, max(2 * K, DENSE_SAMPLE // D))
+        size = min(len(usable), at_most, enough, max(2 * K, gaussian_start.DENSE_SAMPLE // D))
         rows, order = np.sort(rng.choice(usable, size, replace=False)), rng.permutation(size)
         w = None if weight is None else weight[rows][order] / weight[rows].mean()
         return np.ascontiguousarray(self.data.data[rows])[order], w

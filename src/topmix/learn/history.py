@@ -136,10 +136,10 @@ class TimeLimit:
 
 
 class Clock:
-    """Seconds since it was made, plus those that were spent before."""
+    """Seconds since it was made, plus those that were spent before: who knows of these moves `start`."""
 
-    def __init__(self, spent: float = 0.0) -> None:
-        self.start = time.perf_counter() - spent
+    def __init__(self) -> None:
+        self.start = time.perf_counter()
 
     def __call__(self) -> float:
         return time.perf_counter() - self.start

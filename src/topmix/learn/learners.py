@@ -10,13 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from topmix.base.checks import (
-    MOST_POSITIVE,
-    number_from,
-    positive_number,
-    whole_number,
-    whole_number_or_none,
-)
+from topmix.base.checks import MOST_POSITIVE, number_from, positive_number, whole_number, whole_number_or_none
 from topmix.base.component import Component
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import Rows

@@ -35,9 +35,9 @@ from topmix.learn.learners import Passes, PassResult
 from topmix.learn.schedules import TopicPasses
 from topmix.learn.tokens import exchanged
 from topmix.models.covariate_prior import CovariatePrior
-from topmix.models.document_prior import DocumentPrior, places
+from topmix.models.document_prior import DocumentPrior
 from topmix.models.model import SomeModel
-from topmix.models.statistics import TopicStats
+from topmix.models.statistics import TopicStats, places
 from topmix.models.topics import DocumentOptions, Sampling, TopicModel
 from topmix.models.words import WordTotal
 from topmix.steps.documents import Visit
@@ -272,7 +272,7 @@ class SamplingSchedule(TopicPasses):
         for b, rows in enumerate(self.fit.batches):
             if memory[b].z is None:
                 raise ModelFileError("the checkpoint lacks topics of tokens")
-            z[places(self.first, rows)] = memory[b].z
+            z[places(self.first, rows)[1]] = memory[b].z
         prior, words, device = self.model.prior, self.model.words, p.engine.opened()
         words = words.update(WordTotal.zeros(*words.shape))
         n_sweeps = sum(record.phase == SAMPLING for record in self.fit.history)
@@ -290,7 +290,7 @@ class SamplingSchedule(TopicPasses):
         """Shards and learner get what the chain has found."""
         docs, z = chain.topics(), chain.z
         rows_of = enumerate(self.fit.batches)
-        self.fit.restore({b: Visit(0, docs.of(rows), z[places(self.first, rows)]) for b, rows in rows_of})
+        self.fit.restore({b: Visit(0, docs.of(rows), z[places(self.first, rows)[1]]) for b, rows in rows_of})
         self.fit.start_over(self._counts(chain))
 
     def _counts(self, chain: Chain) -> TopicStats:

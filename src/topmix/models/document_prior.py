@@ -18,7 +18,7 @@ from topmix.base.fields import CheckedReader
 from topmix.base.threads import threads
 from topmix.corpus.design import DesignRows
 from topmix.models.model import SomeSums
-from topmix.models.statistics import TopicStats
+from topmix.models.statistics import TopicStats, places
 from topmix.models.stored import Flag, Ids, Numbers, Starts, Stored
 
 
@@ -32,15 +32,8 @@ class DocTopics(Stored):
 
     def of(self, rows: slice | np.ndarray) -> DocTopics:
         """Of these documents alone."""
-        where = places(self.indptr, rows)
-        indptr = np.concatenate([[0], np.cumsum(np.diff(self.indptr)[rows])])
-        return DocTopics(indptr, self.topic[where], self.count[where])
-
-
-def places(indptr: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-    """Where the entries of these rows lie among all, in their order."""
-    begin, length = indptr[:-1][rows], np.diff(indptr)[rows]
-    return np.repeat(begin - np.concatenate([[0], np.cumsum(length)[:-1]]), length) + np.arange(length.sum())
+        indptr, at = places(self.indptr, rows)
+        return DocTopics(indptr, self.topic[at], self.count[at])
 
 
 Array = NDArray[np.float64]

@@ -159,6 +159,13 @@ class TopicStats(Additive, Stored):
         return bool(self.S.is_exact)
 
 
+def places(indptr: np.ndarray, rows: slice | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of these rows begins among their entries, and where these lie among all."""
+    begin, size = indptr[:-1][rows], np.diff(indptr)[rows]
+    chosen = np.concatenate([[0], np.cumsum(size)])
+    return chosen, np.repeat(begin - chosen[:-1], size) + np.arange(chosen[-1])
+
+
 # Counts of words that are not from data: what topics start from, and what a prior adds to some words of topics.
 
 
@@ -195,9 +202,7 @@ class PseudoCounts(Stored):
 
     def rows_of(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The sparse rows of these words."""
-        begin, size = self.indptr[words], np.diff(self.indptr)[words]
-        indptr = np.concatenate([[0], np.cumsum(size)])
-        at = np.repeat(begin - indptr[:-1], size) + np.arange(indptr[-1])
+        indptr, at = places(self.indptr, words)
         return indptr, self.topic[at], self.value[at]
 
     def by_word(self) -> sp.csr_array:  # [V, K]

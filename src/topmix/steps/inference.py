@@ -172,11 +172,6 @@ class Collapsed(FixedPoint):
         return replace(super().document_options(n_active), own_discount=self.own_discount)
 
 
-def without_discount(options: DocumentOptions, learner: Learner) -> DocumentOptions:
-    """Own tokens are discounted where the topics' counts contain a document's last visit: not in blended batches."""
-    return options if learner.remembers_rows else replace(options, own_discount=0.0)
-
-
 # The papers' collapsed algorithms, which update one token (or entry) after another.
 
 
