@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 
@@ -15,10 +16,35 @@ class CorpusError(ValueError):
     """The data is not valid. The message names the file and the line or byte, or the row and column."""
 
 
+T = TypeVar("T")
 LARGEST = 1e100  # of any number in a file: sums and products of a few of these are still finite
 SMALLEST = 1e-100  # of what must be positive in a file
 LEAST_POSITIVE, MOST_POSITIVE = 1e-30, 1e30  # of what a user sets: kernels compute in float32
 LARGEST_COUNT = 2**31 - 1  # of what kernels count with 32 bits
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """True and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_plural(value: object) -> TypeGuard[Iterable[Any]]:
+    """Whether it is several values. A text is one, and so is a table."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def as_list(given: Iterable[T]) -> list[T]:
+    """A text or a number alone is a list of one."""
+    return cast(list[T], list(given) if is_plural(given) else [given])
+
+
+def are_texts(values: object) -> TypeGuard[list[str]]:
+    return isinstance(values, list | tuple) and all(isinstance(value, str) for value in values)
+
+
+def is_auto(given: object) -> bool:
+    """An array would be compared entry by entry."""
+    return isinstance(given, str) and given == "auto"
 
 
 def whole_number(value: object, parameter: str, *, least: int = 1, most: int = LARGEST_WHOLE) -> int:
@@ -106,7 +132,7 @@ def prior_of(prior: object, parameter: str, n: int) -> np.ndarray:
 def _number(value: object) -> float | None:
     """None where it is not a number; a whole number that no double holds is infinite."""
     number = plain(value)
-    if isinstance(number, bool) or not isinstance(number, int | float):
+    if not is_number(number):
         return None
     try:
         return float(number)

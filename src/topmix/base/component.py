@@ -7,6 +7,7 @@ defaults.
 
 from __future__ import annotations
 
+import math
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -112,11 +113,23 @@ def declared_types(owner: type | Callable[..., object]) -> Json:
 
 def plain(value: object) -> object:
     """NumPy's scalars, and arrays without dimensions, as Python has them."""
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    if isinstance(value, np.floating):
-        return float(value)  # `item` of a long double is a long double
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.ndarray | np.generic) and value.ndim == 0:
+        return float(value) if value.dtype.kind == "f" else value.item()  # `item` of a long double is a long double
+    return value
+
+
+def each_value(value: object, change: Callable[[object], object]) -> object:
+    """What JSON holds, with its values changed one by one."""
+    if isinstance(value, dict):
+        return {str(k): each_value(v, change) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [each_value(v, change) for v in value]
+    return change(value)
+
+
+def is_special(value: object) -> bool:
+    """Whether it is NaN or infinite, which JSON does not know."""
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def is_whole(value: object) -> typing.TypeGuard[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import mmap
 import zlib
 from collections.abc import Callable, Mapping
@@ -16,8 +15,8 @@ import numpy as np
 
 from topmix._version import __version__
 from topmix.base.atomic import atomic_write
-from topmix.base.checks import LARGEST, CorpusError
-from topmix.base.component import Json
+from topmix.base.checks import LARGEST, CorpusError, is_number
+from topmix.base.component import Json, each_value, is_special, plain
 from topmix.base.layout import DTYPES, encode_header, map_array, metadata_crc, parse_json, plan, read_array, read_header
 
 MAX_FEATURES = 2**31 - 1
@@ -104,7 +103,7 @@ class CheckedReader:
 
     def number(self, name: str, low: float = -LARGEST, high: float = LARGEST) -> float:
         value = self._extra(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        if not is_number(value) or not low <= value <= high:
             _refuse(value, self.prefix + name, f"a number from {low:g} to {high:g}")
         return float(value)
 
@@ -204,7 +203,7 @@ def write_file(
         "format": kind,
         "format_version": str(FORMAT_VERSION),
         "library_version": __version__,
-        "model": json.dumps(_plain(about), ensure_ascii=False, allow_nan=False, separators=(",", ":")),
+        "model": json.dumps(each_value(about, _plain), ensure_ascii=False, allow_nan=False, separators=(",", ":")),
         "crc32": json.dumps({name: f"{zlib.crc32(a.data):08x}" for name, a in arrays.items()}),
     }
     try:
@@ -279,15 +278,8 @@ def _parse(text: str, what: str) -> Json:
 
 def _plain(value: object) -> object:
     """The same value for JSON, which knows neither NumPy's numbers nor numbers that are not finite."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": str(value)}
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return value
+    value = plain(value)
+    return {"float": str(value)} if is_special(value) else value
 
 
 def _special_float(value: dict[str, object]) -> object:

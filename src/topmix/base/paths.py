@@ -31,6 +31,7 @@ else:
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
+    from typing_extensions import TypeIs
 
 BLOCK = 1 << 24
 TEMPORARY_SUFFIX = ".topmix-tmp"
@@ -119,6 +120,11 @@ class ListedFile(RemotePath):
 
     def is_file(self, **_: object) -> bool:
         return True
+
+
+def is_path(X: object) -> TypeIs[str | os.PathLike[str]]:
+    """A string may be one."""
+    return isinstance(X, str | os.PathLike)
 
 
 def path_of(path: str | os.PathLike[str]) -> Path:

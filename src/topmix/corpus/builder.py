@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from topmix.base.atomic import check_plain_file
 from topmix.base.checks import CorpusError
+from topmix.base.component import is_whole
 from topmix.base.paths import is_remote, path_of
 from topmix.corpus.counts import MAX_WORDS, CorpusRows, CountRows, as_rows, check_lengths, check_n_words, tidy
 from topmix.corpus.store import Part, open_store, write_store
@@ -240,7 +241,7 @@ def _pack(chunk: list[Row], first_row: int) -> CountRows:
         before = len(index)
         try:
             for word, count in row.items() if isinstance(row, Mapping) else row:
-                if not isinstance(word, int | np.integer):
+                if not is_whole(word):
                     raise TypeError(f"{word!r} is not a word id, which is an integer")
                 index.append(int(word))
                 value.append(count)

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from topmix import _core
 from topmix.base.checks import CorpusError
+from topmix.base.component import is_whole
 from topmix.base.paths import is_remote, path_of
 from topmix.corpus.builder import Row, RowBuilder
 from topmix.corpus.counts import (
@@ -280,7 +281,7 @@ class Corpus:
         """The chosen documents, with the same vocabulary. A slice shares memory; a list, mask or array copies."""
         if isinstance(rows, tuple) and len(rows) == 2 and (rows[1] is Ellipsis or rows[1] == slice(None)):
             rows = rows[0]  # as scikit-learn chooses the rows of an array
-        if isinstance(rows, int | np.integer):
+        if is_whole(rows):
             d = int(self._numbers(np.array([int(rows)]))[0])
             rows = slice(d, d + 1)
         if not isinstance(rows, slice):

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
-from topmix.base.checks import CorpusError
+from topmix.base.checks import CorpusError, as_list
 
 BLOCK_CHARS = 1 << 24  # enough for many threads
 BLOCK_TEXTS = 1 << 15
@@ -53,7 +53,7 @@ def document_of(
 def field_list(field: Fields) -> list[str]:
     if field is None:
         return [DEFAULT_TEXT_FIELD]
-    fields = [field] if isinstance(field, str) else list(field)
+    fields = as_list(field)
     if not fields:
         raise ValueError("field= is an empty list: pass the name of a field")
     return fields
@@ -69,6 +69,14 @@ def first_and_all(items: Iterable[T]) -> tuple[T | None, Iterator[T]]:
     for first in rest:
         return first, chain([first], rest)
     return None, iter(())
+
+
+def is_text(item: object) -> TypeGuard[Text]:
+    return isinstance(item, str | list | tuple)
+
+
+def as_text(text: Text) -> str | list[str]:
+    return text if isinstance(text, str) else list(text)
 
 
 def is_texts(X: object) -> bool:
@@ -88,11 +96,11 @@ def plain(X: Iterable[Any]) -> Iterator[Any]:
 
 def _starts_with_text(items: Iterable[object]) -> bool:
     for item in items:
-        if isinstance(item, str):
-            return True
-        if item is None or item != item or (isinstance(item, list | tuple) and not item):  # missing, or no tokens
-            continue
-        return isinstance(item, list | tuple) and isinstance(item[0], str)
+        if isinstance(item, list | tuple):
+            if item:
+                return isinstance(item[0], str)
+        elif not (item is None or item != item):  # missing
+            return isinstance(item, str)
     return False
 
 
@@ -139,9 +147,9 @@ def _blocks(runs: Iterable[tuple[Sequence[str] | None, Sequence[Text]]]) -> Bloc
     for names_of_run, run in runs:
         if set(map(type, run)) != {str}:
             for i, text in enumerate(run):
-                if not isinstance(text, str | list | tuple):
+                if not is_text(text):
                     raise TypeError(_not_a_text(n + i, text))
-            run = [text if isinstance(text, str) else list(text) for text in run]
+            run = [as_text(text) for text in run]
         texts += run
         names += names_of_run or ()
         n += len(run)

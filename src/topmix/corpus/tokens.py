@@ -178,13 +178,11 @@ class Tokenization:
     def documents(self, texts: Sequence[str | list[str]]) -> Sequence[str | list[str]]:
         """The argument of TermCounter.count for these texts. The counter removes stop words and makes n-grams. Tokens
         of the user, a list, are counted as they are."""
-        if self.clean:
-            texts = [without_markup(text) if isinstance(text, str) else text for text in texts]
-        if self.rule is None:
-            return [self.tokens(text) if isinstance(text, str) else text for text in texts]
-        if all(type(text) is str and text.isascii() for text in texts):
-            return texts
-        return [text if not isinstance(text, str) or text.isascii() else self.tokens(text) for text in texts]
+        return [self._document(text) if isinstance(text, str) else text for text in texts]
+
+    def _document(self, text: str) -> str | list[str]:
+        text = without_markup(text) if self.clean else text
+        return text if self.rule is not None and text.isascii() else self.tokens(text)
 
     def tokens(self, text: str) -> list[str]:
         if self.lowercase:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from topmix import _core
+from topmix.base.checks import is_auto
 from topmix.base.component import Json, all_as_declared, declared_types, is_whole
 from topmix.base.threads import threads
 from topmix.corpus.corpus import Corpus, CorpusBuilder
@@ -150,7 +151,7 @@ class Vectorizer(BaseEstimator):
         if self.phrases is not None and (shortest != 1 or longest == 1 or not 0.0 <= self.phrases <= 1.0):
             what = "pass a number from 0 to 1, and ngram_range=(1, 2)"
             raise ValueError(f"phrases={self.phrases!r} chooses among n-grams: {what}")
-        self._tokenization([] if _is_auto(self.stop_words) else resolve_stop_words(self.stop_words))
+        self._tokenization([] if is_auto(self.stop_words) else resolve_stop_words(self.stop_words))
         if self.vocabulary is not None:
             given_vocabulary(self.vocabulary)
 
@@ -317,7 +318,7 @@ class Vectorizer(BaseEstimator):
             words = sorted({part for word in words for part in word.split(" ")})
         if self.clean:
             left_out = {"numbers": list(filter(is_number, words)), "symbols": list(filter(is_symbol, words))}
-        if _is_auto(self.stop_words):
+        if is_auto(self.stop_words):
             left_out |= other_stop_words({*words, *common}, is_english=self.stop_words_ == "english")
         self.left_out_ = {reason: found for reason, found in {"common": common, **left_out}.items() if found}
         return {word for found in left_out.values() for word in found}
@@ -346,7 +347,7 @@ class Vectorizer(BaseEstimator):
                 stacklevel=2,
             )
         self.stop_words_ = self.stop_words
-        if _is_auto(self.stop_words):
+        if is_auto(self.stop_words):
             cut = Tokenization(self.token_pattern, bool(self.lowercase), self.strip_accents, self.tokenizer)
             counter = _core.TermCounter(*(cut.rule or NO_RULE), bool(self.lowercase), [], 1, 1, None)
             counter.count(cut.documents(texts), threads())
@@ -376,9 +377,8 @@ def check_settings(settings: object) -> None:
 
 def _as_declared(settings: object) -> Json:
     """Settings of `Vectorizer.to_dict` in the types of the constructor. A tokenizer is a name, or none."""
-    unknown = sorted(set(settings) - NAMES) if isinstance(settings, Mapping) else settings
-    if not isinstance(settings, Mapping) or unknown:
-        raise ValueError(f"these are not the settings of a Vectorizer: {unknown!r:.60}")
+    if not isinstance(settings, Mapping) or not NAMES.issuperset(settings):
+        raise ValueError(f"these are not the settings of a Vectorizer: {settings!r:.60}")
     hints = declared_types(Vectorizer.__init__) | {"tokenizer": str | None}
     if settings.get("tokenizer") is not None:
         hints["token_pattern"] = str | None
@@ -388,7 +388,3 @@ def _as_declared(settings: object) -> Json:
         raise ValueError(f"stop_words must be a list of words, the name of a list or None, got {stop_words!r}")
     # JSON has no tuples.
     return found | ({"ngram_range": tuple(lengths)} if isinstance(lengths, list) else {})
-
-
-def _is_auto(stop_words: object) -> bool:
-    return isinstance(stop_words, str) and stop_words == "auto"

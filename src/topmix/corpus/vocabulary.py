@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from itertools import compress, pairwise
-from numbers import Integral, Real
 from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topmix import _core
-from topmix.base.checks import CorpusError
+from topmix.base.checks import CorpusError, is_auto, is_number
+from topmix.base.component import is_whole, plain
 from topmix.base.layout import MappedFile
 from topmix.base.threads import threads
 
@@ -162,7 +162,7 @@ def _first_twice(words: Iterable[str]) -> str | None:
 def columns_of(words: Iterable[str | int], names: Iterable[str] | None, n_words: int) -> list[int]:
     """The columns of words that are given by name or as columns; -1 for those that do not exist."""
     column = {} if names is None else {str(name): v for v, name in enumerate(names)}
-    found = (int(word) if isinstance(word, int | np.integer) else column.get(word, -1) for word in words)
+    found = (int(word) if is_whole(word) else column.get(str(word), -1) for word in words)
     return [v if 0 <= v < n_words else -1 for v in found]
 
 
@@ -182,16 +182,22 @@ def columns_of_all(
 
 def check_cut(name: str, cut: object) -> None:
     """Raises unless this is a value of min_df or max_df: a number or a share of the documents, or "auto"."""
-    if isinstance(cut, str) and cut == "auto":
+    number = plain(cut)
+    if is_auto(cut):
         return
-    if isinstance(cut, bool) or not isinstance(cut, Real):
+    if not is_number(number):
         raise TypeError(f"{name}={cut!r}: pass an int (a number of documents) or a float (a share of the documents)")
-    if isinstance(cut, Integral):
-        fits, what = int(cut) >= 1, "an int is a number of documents; pass at least 1"
+    if is_whole(number):
+        fits, what = number >= 1, "an int is a number of documents; pass at least 1"
     else:
-        fits, what = 0.0 <= float(cut) <= 1.0, "a float is a share of the documents; pass 0.0 to 1.0"
+        fits, what = 0.0 <= number <= 1.0, "a float is a share of the documents; pass 0.0 to 1.0"
     if not fits:
         raise ValueError(f"{name}={cut}: {what}")
+
+
+def documents_of(cut: float, n_docs: int) -> float:
+    """How many a value of min_df or max_df stands for."""
+    return cut if isinstance(cut, int) else cut * n_docs
 
 
 def cuts_for(n_docs: int, min_df: int | float | str, max_df: int | float | str) -> tuple[int | float, int | float]:
@@ -237,8 +243,7 @@ def select_terms(
         raise ValueError(
             f"the {n_docs:,} documents hold no words: they are empty, or nothing in them matches the pattern{also}"
         )
-    low = min_df if isinstance(min_df, int) else min_df * n_docs
-    high = max_df if isinstance(max_df, int) else max_df * n_docs
+    low, high = documents_of(min_df, n_docs), documents_of(max_df, n_docs)
     if high < low:
         raise ValueError(
             f"max_df={max_df} is {high:g} of {n_docs:,} documents, less than min_df={min_df}, which is {low:g}"

@@ -46,8 +46,8 @@ STICK_PRIOR = 10.0  # gamma: how many clusters there are expected to be, as in H
 
 def of_groups(X: object, column: str | Iterable[object], corpus: Corpus) -> list[object]:
     """One value for each group, of values of groups or of rows."""
-    values, data = column_of(X, column), corpus.vectors
-    assert isinstance(data, GroupedRows)
+    values, data = column_of(X, column), corpus.vector_groups
+    assert data is not None
     if len(values) == len(data) or len(values) != len(data.rows):
         return values  # whose number the callers check
     order = np.arange(len(values)) if data.order is None else data.order
@@ -96,6 +96,7 @@ class AdmixtureEstimator(VectorMixture):
     weight_concentration_prior_type: str = "dirichlet_distribution"
 
     _kind = Admixture
+    _takes = "groups"
 
     weight_concentration_prior_ = learned[np.ndarray](lambda f: f.model.prior.alpha)
 
@@ -129,9 +130,9 @@ class AdmixtureEstimator(VectorMixture):
 
     def _proportions(self, data: Corpus | Rows) -> NDArray[np.float64]:
         f = self._found()
-        assert isinstance(data, GroupedRows)
-        assert isinstance(f.model, Admixture)
-        parts = [a.N for a in f.assign_groups(data, self._solver(), keep_clusters=False)]
+        assert data.groups is not None
+        assert f.model.prior is not None
+        parts = [a.N for a in f.assign_groups(data.groups, self._solver(), keep_clusters=False)]
         return f.model.prior.mean(np.concatenate(parts))
 
     def score(self, X: object, groups: object = None) -> float:
@@ -151,10 +152,9 @@ class AdmixtureEstimator(VectorMixture):
     def _completion(
         self, X: object, groups: object = None, *, held_out: float = 0.2, random_state: int = 0
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Group by group: the log likelihood of the held-out rows of each, and how many there are."""
         part = fraction(held_out, "held_out")
-        f, data = self._found(), self._rows(X, groups)
-        assert isinstance(data, GroupedRows)
+        f, data = self._found(), self._rows(X, groups).groups
+        assert data is not None
         data = data.alone()
         rng, held = np.random.default_rng(random_state), np.zeros(len(data.rows), bool)
         for a, b in pairwise(data.starts.tolist()):

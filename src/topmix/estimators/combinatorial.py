@@ -143,8 +143,8 @@ class CombinatorialLDA(Started, TokenEstimator):
 
     def _write(self, fitted: FittedTopics, out: Writer) -> None:
         assert isinstance(fitted, FittedHardTopics)
-        out.value("penalty", fitted.hard.penalty)
-        Counts().write(out, "words", fitted.hard.counts.astype(np.float64))
+        out.value("penalty", fitted.model.penalty)
+        Counts().write(out, "words", fitted.model.counts.astype(np.float64))
         super()._write(fitted, out)
 
     def _read(self, about: AboutFit, file: CheckedReader, K: int) -> FittedTopics:

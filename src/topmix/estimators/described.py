@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -55,6 +55,8 @@ where_words = where(_may_have_words)
 
 class Described(Estimator[F]):
     """Topic models and mixtures. Their answers are functions of what was learned; a cluster is a topic here."""
+
+    _takes: ClassVar[str] = "words"  # or "vectors", or "groups" of vectors
 
     topic_names_ = learned[list[str]](lambda f: list(f.topic_names))
     names_ = learned[Mapping[int, str]](lambda f: f.names)

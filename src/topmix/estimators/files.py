@@ -19,18 +19,17 @@ import numpy as np
 
 from topmix import _core
 from topmix._version import __version__
-from topmix.base.checks import CorpusError
-from topmix.base.component import Component, declared_types, fits, from_dict, plain
+from topmix.base.checks import CorpusError, is_number
+from topmix.base.component import Component, declared_types, fits, from_dict, is_whole, plain
 from topmix.base.fields import MODEL, CheckedReader, ModelFileError, Writer, open_file, write_file
 from topmix.base.paths import open_whole, path_of
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.rows import GroupedRows, SparseRows
 from topmix.engines import ENGINES
 from topmix.engines.engine import Engine
 from topmix.estimators.declared import FAMILIES, FitOptions, component_of, declared_parameters
 from topmix.io.priors import ByGroup, Covariates, OverTime
 from topmix.io.reading import Reading
-from topmix.learn.checkpoint import Checkpoint, ClusterFiles, Files
+from topmix.learn.checkpoint import Checkpoint, Files
 from topmix.learn.fit import Problem
 from topmix.learn.history import read_history
 from topmix.results.names import checked_topic_names
@@ -238,9 +237,9 @@ def _parameters(estimator: Estimator) -> tuple[dict[str, object], dict[str, np.n
 
 def _is_sound(number: str, value: object) -> bool:
     """Whether one of the numbers beside a model can be this: counts are not negative, and most of them are whole."""
-    if number == "converged" or isinstance(value, bool):
-        return number == "converged" and isinstance(value, bool)
-    if not isinstance(value, int if number in WHOLE else int | float):
+    if number == "converged":
+        return isinstance(value, bool)
+    if not is_number(value) or (number in WHOLE and not is_whole(value)):
         return False
     return not number.startswith("n_") or 0 <= value <= LARGEST_COUNT
 
@@ -265,7 +264,7 @@ def checkpoint_of(estimator: Estimator, problem: Problem, options: FitOptions, f
     """A checkpoint of this fit. The parameters and the data have to be the same for a fit to continue."""
     if estimator.n_init > 1:
         raise ValueError("a checkpoint is of one start: it needs n_init=1")
-    if problem.learner.travels and isinstance(files, ClusterFiles):
+    if problem.learner.travels and problem.empty is None:
         raise ValueError(f"a checkpoint does not hold the responsibilities of {type(problem.learner).__name__}")
     about, data = described_parameters(estimator.get_params(deep=False)), problem.data
     if isinstance(data, Corpus):
@@ -277,11 +276,11 @@ def checkpoint_of(estimator: Estimator, problem: Problem, options: FitOptions, f
         if data.version is not None:
             about["the versions"] = _crc(data.version)
     else:
-        rows = data.rows
-        blocks = [rows.csr.indptr, rows.csr.indices, rows.csr.data] if isinstance(rows, SparseRows) else rows.blocks()
+        rows, csr = data.rows, data.rows.csr
+        blocks = rows.blocks() if csr is None else [csr.indptr, csr.indices, csr.data]
         about["the data"] = f"{rows.shape[0]} x {rows.shape[1]}, {rows.data.dtype}, {_crc(*blocks)}"
-    if isinstance(data, GroupedRows):
-        about["the groups"] = f"{len(data)}, {_crc(data.starts, *([] if data.order is None else [data.order]))}"
+    if (groups := data.groups) is not None:
+        about["the groups"] = f"{len(groups)}, {_crc(groups.starts, *([] if groups.order is None else [groups.order]))}"
     if problem.weight is not None:
         about["the weights"] = _crc(problem.weight)
     if problem.is_warm:
@@ -305,7 +304,7 @@ def described_parameters(parameters: dict[str, object]) -> dict[str, object]:
 
 def _described(value: object) -> object:
     """A parameter as JSON holds it: components as they print, arrays by a checksum, other objects by their type."""
-    value = value.item() if isinstance(value, np.generic) else value
+    value = plain(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Component):

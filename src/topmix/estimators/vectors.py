@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import clone
 
-from topmix.base.checks import whole_number
+from topmix.base.checks import is_plural, whole_number
 from topmix.base.threads import use_threads
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.documents import plain
@@ -22,9 +22,7 @@ from topmix.estimators.mixture import MixtureEstimator, Read
 from topmix.io.documents import AS_IT_IS, read
 from topmix.io.reading import How, Reading
 from topmix.io.rows import split_texts
-from topmix.models.gaussian import Gaussian
 from topmix.models.statistics import MixtureStats
-from topmix.models.von_mises_fisher import VonMisesFisher
 from topmix.results import edits
 from topmix.results.mixture import NO_WORDS, FittedMixture
 from topmix.results.tables import checked_topic
@@ -49,10 +47,11 @@ def without_words(n_docs: int, n_words: int) -> Corpus:
     return Corpus.trusted(np.zeros(n_docs + 1, np.int64), *none, n_words)
 
 
-def documents_of(data: Rows, corpus: Corpus) -> Corpus:
+def documents_of(rows: Rows, corpus: Corpus) -> Corpus:
     """Rows, or groups of rows, as documents, with words for each of them, or for each row of the groups."""
-    if not isinstance(data, GroupedRows):
-        return corpus.with_columns(vectors=data)
+    data = rows.groups
+    if data is None:
+        return corpus.with_columns(vectors=rows)
     if corpus.n_docs != len(data):
         data = GroupedRows(data.rows, data.starts, data.order, data.names, corpus.to_scipy())
         corpus = Corpus.from_scipy(data.summed(corpus.to_scipy()), corpus.vocabulary)
@@ -61,8 +60,8 @@ def documents_of(data: Rows, corpus: Corpus) -> Corpus:
 
 def words_of_rows(corpus: Corpus) -> sp.csr_array:
     """[rows, V] the words of each row; where they are known of its group alone, its share of these."""
-    data = corpus.vectors
-    if not isinstance(data, GroupedRows):
+    data = corpus.vector_groups
+    if data is None:
         return corpus.to_scipy()
     if data.texts is not None:
         return data.texts
@@ -73,18 +72,18 @@ def words_of_rows(corpus: Corpus) -> sp.csr_array:
 
 
 def check_texts(n: int, data: Corpus | Rows) -> None:
-    if isinstance(data, GroupedRows):
-        if n not in (len(data), len(data.rows)):
-            size = f"{len(data.rows)} rows in {len(data)} groups"
-            raise ValueError(f"there are {n} texts for {size}: pass one for each row or group")
-    elif n != len(data):
+    if n in (len(data), len(data.rows)):
+        return
+    if data.groups is None:
         raise ValueError(f"there are {n} texts for {len(data)} rows of X: pass one each")
+    size = f"{len(data.rows)} rows in {len(data)} groups"
+    raise ValueError(f"there are {n} texts for {size}: pass one for each row or group")
 
 
 def texts_of_documents(corpus: Corpus, texts: list[str] | None) -> list[str] | None:
     """A text for each document: where documents are groups of rows, and each row has one, all of these."""
-    data = corpus.vectors
-    if texts is None or not isinstance(data, GroupedRows) or len(texts) == len(data):
+    data = corpus.vector_groups
+    if texts is None or data is None or len(texts) == len(data):
         return texts
     order = range(len(texts)) if data.order is None else data.order.tolist()
     return [" ".join(texts[n] for n in order[a:b]) for a, b in pairwise(data.starts.tolist())]
@@ -102,6 +101,8 @@ class VectorMixture(MixtureEstimator):
     X of a GaussianMixture may be sparse, a SciPy matrix or a Corpus. Its rows are made dense a piece at a time; only
     `learner="asynchronous"`, which needs `covariance_type="diag"` then, computes with the entries alone.
     """
+
+    _takes = "vectors"
 
     @takes(VectorOptions)
     def fit(self, X: object, y: object = None, sample_weight: object = None, **how: Unpack[VectorOptions]) -> Self:
@@ -136,6 +137,11 @@ class VectorMixture(MixtureEstimator):
         check_texts(words[0].n_docs, data)
         return data, reading, words
 
+    def _completion(self, X: object) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Of each row, or of the held-out rows of each group: the log likelihood, and how many rows it is of."""
+        scores = self.score_samples(X)
+        return scores, np.ones(len(scores))
+
     def counts(self, X: object, texts: object = None) -> Corpus:
         """X as the model reads it: a Corpus in the words of `texts`, one for each row of X, with the rows beside it."""
         return self._read_known(X, texts=texts)
@@ -162,7 +168,7 @@ class VectorMixture(MixtureEstimator):
         come after long ones: a share counts as rows of the cluster over the rows of the group plus 20."""
         named = named if texts is None else named | {"texts": texts}
         corpus, kept = self._read_known(X, *beside, **named), None
-        if isinstance(texts, Iterable) and not isinstance(texts, str):
+        if is_plural(texts):
             kept = texts_of_documents(corpus, [str(one) for one in plain(texts)])
         return self._examples(corpus, kept, n)
 
@@ -185,16 +191,14 @@ class VectorMixture(MixtureEstimator):
         if len(mine) >= 2 * LEAST_HALF:
             known = TWO.keys() & self.get_params(deep=False).keys()
             two = clone(self).set_params(random_state=seed, **{name: TWO[name] for name in known})
-            of_one = GroupedRows(rows, np.array([0, len(rows)])) if isinstance(vectors, GroupedRows) else rows
+            of_one = rows if vectors.groups is None else GroupedRows(rows, np.array([0, len(rows)]))
             r = np.asarray(two.fit(of_one).predict_proba(of_one))
         if r.sum(axis=0).min() < LEAST_HALF:
             raise ValueError(f"cluster {k} cannot be split: too few rows are in it")
         K, N = f.n_topics, f.model.sizes
         parts, places, scale = np.eye(K + 1, K), np.zeros((K + 1, 2)), float(max(N[k], 0.0)) / len(mine)
         parts[k, k], places[k, 0], places[K, 1] = 0.0, scale, scale
-        clusters = f.model.likelihood
-        assert isinstance(clusters, Gaussian | VonMisesFisher)
-        halves = MixtureStats(clusters.of_rows(rows, r), r.sum(axis=0), 0.0, 0.0)
+        halves = MixtureStats(f.model.likelihood.of_rows(rows, r), r.sum(axis=0), 0.0, 0.0)
         now = edits.regrouped(f, parts, (), (places, halves))
         if f.texts is not None:
             words = np.asarray(r.T @ words_of_rows(corpus)[mine])

@@ -3,7 +3,6 @@ periods they fall into."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from topmix.base.checks import CorpusError
 from topmix.base.component import is_whole
-from topmix.base.paths import path_of
+from topmix.base.paths import is_path, path_of
 from topmix.corpus.documents import plain
 from topmix.io.libraries import ArrowTable, as_table, is_anndata, open_anndata
 from topmix.io.parquet import batches_of, open_parquet, parquet_files
@@ -70,14 +69,14 @@ def values_of(source: object, column: str, n_docs: int | None) -> Values:
             f"column {column!r} has no value for {len(missing)} of {len(values)} documents, document {missing[0]} "
             "among them: fill it in, or leave those documents out"
         )
-    if isinstance(source, str | os.PathLike):  # a file of texts has strings alone
+    if is_path(source):  # a file of texts has strings alone
         with suppress(TypeError, ValueError):
             return [float(value) for value in values]
     return values
 
 
 def _named_column(X: object, column: str) -> list[object]:
-    if isinstance(X, str | os.PathLike):
+    if is_path(X):
         path = path_of(X)
         if path.suffix.lower() == ".h5ad":
             with open_anndata(path) as adata:

@@ -13,19 +13,20 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from topmix.base.checks import CorpusError
-from topmix.base.paths import is_remote
+from topmix.base.paths import is_path, is_remote
 from topmix.corpus.corpus import Corpus, InWords
 from topmix.corpus.documents import (
     Blocks,
     NamedTexts,
     document_blocks,
     first_and_all,
+    is_text,
     is_texts,
     plain,
     text_blocks,
 )
 from topmix.corpus.vectorize import Vectorizer, check_settings
-from topmix.corpus.vocabulary import columns_of_all, cuts_for
+from topmix.corpus.vocabulary import columns_of_all, cuts_for, documents_of
 from topmix.io.columns import check_one_each, has_column
 from topmix.io.libraries import (
     BLOCK_CELLS,
@@ -265,7 +266,7 @@ class _InputReader:
         """Texts in blocks, or what is not text."""
         if isinstance(X, Corpus):
             return _Read(X)
-        if isinstance(X, str | os.PathLike):
+        if is_path(X):
             if not is_remote(X) and not Path(X).exists():
                 hint = (
                     "" if isinstance(X, os.PathLike) else ". To learn from texts, pass a list of strings: [text, ...]"
@@ -284,7 +285,7 @@ class _InputReader:
             return _Read(from_anndata(X, self.how.layer, most_entries=self._most_entries))
         if isinstance(X, Iterator) and not isinstance(X, ArrowStream):
             first, items = first_and_all(X)
-            if not isinstance(first, str | list | tuple):
+            if not is_text(first):
                 raise ValueError(f"an iterator must give texts, and this one gives {type(first).__name__}: pass a list")
             return text_blocks(items)
         return self._table(X)
@@ -349,7 +350,7 @@ def _with_new_words(X: object, known: Reading, engine: Engine | None) -> Any:
         return corpus
     assert known.words is not None
     cuts = cuts_for(corpus.n_docs, vectorizer.min_df, vectorizer.max_df)
-    low, high = (cut if isinstance(cut, int) else cut * corpus.n_docs for cut in cuts)
+    low, high = (documents_of(cut, corpus.n_docs) for cut in cuts)
     df, names = np.bincount(corpus.index, minlength=corpus.n_words), set(map(str, known.words))
     is_known = np.array([word in names for word in corpus.vocabulary], dtype=bool)
     return corpus.keep_words(is_known | ((df >= low) & (df <= high)))
@@ -374,9 +375,10 @@ def _matrix(X: object, text: str | Sequence[str] | None) -> object:
         raise ValueError(f"X is a {type(X).__name__}, which has no order of documents: pass a list of texts")
     if isinstance(X, bytes):
         raise ValueError("X is bytes: decode them, and pass a list of texts")
-    if isinstance(X, list | tuple) and not X:
+    rows = X if isinstance(X, list | tuple) else (None,)
+    if not rows:
         raise ValueError("X is empty: pass at least one document")
-    first = X[0] if isinstance(X, list | tuple) else None
+    first = rows[0]
     if isinstance(first, bytes):
         raise ValueError("the documents are bytes: decode them, for instance with .decode('utf-8')")
     if isinstance(first, list | tuple) and first and isinstance(first[0], tuple) and len(first[0]) == 2:

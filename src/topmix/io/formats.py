@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from topmix.base.atomic import atomic_write
 from topmix.base.checks import CorpusError
-from topmix.base.paths import path_of
+from topmix.base.paths import is_path, path_of
 from topmix.base.remote_file import url_behind
 from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.counts import MAX_WORDS, check_sparse
@@ -88,10 +88,10 @@ def find_vocabulary(path: Path, options: Options, n_words: int | None = None) ->
         given = next((file for file in beside if file.is_file()), None)
     if given is None or given is False:
         return None
-    words = read_lines(path_of(given)) if isinstance(given, str | os.PathLike) else given
+    words = read_lines(path_of(given)) if is_path(given) else given
     if n_words is None or len(words) == n_words:
         return words
-    if not isinstance(given, str | os.PathLike):
+    if not is_path(given):
         raise CorpusError(f"{path}: the file has {n_words} words, but the given vocabulary has {len(words)}")
     raise CorpusError(
         f"{given}: line {min(len(words), n_words) + 1}: expected {n_words} words, one per line, for {path.name}; "

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from topmix.base.checks import are_texts, is_number
 from topmix.base.fields import ModelFileError
 from topmix.corpus.design import DesignRows
 from topmix.io.columns import Values, has_column, values_of
@@ -129,7 +130,7 @@ class Factor:
         text, levels = kept["text"], kept["levels"]
         mean, scale, knots = (tuple(float(x) for x in kept[name]) for name in ("mean", "scale", "knots"))
         factor_of(text)
-        if not all(isinstance(level, str) for level in levels) or len(mean) != len(scale):
+        if not are_texts(levels) or len(mean) != len(scale):
             raise ValueError("levels are strings, and means have scales")
         if not all(map(math.isfinite, mean + knots)) or not all(0 < s < math.inf for s in scale):
             raise ValueError("means are numbers, and scales positive")
@@ -257,9 +258,7 @@ def level_of(value: object) -> str:
 
 
 def _are_numbers(values: Values) -> bool:
-    return isinstance(values, np.ndarray) or all(
-        isinstance(value, int | float) and not isinstance(value, bool) for value in values
-    )
+    return isinstance(values, np.ndarray) or all(map(is_number, values))
 
 
 def _first_text(values: Values) -> object:

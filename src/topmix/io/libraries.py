@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topmix.base.checks import CorpusError
+from topmix.base.checks import CorpusError, as_list
 from topmix.base.paths import is_remote
 from topmix.base.remote_file import local_copy
 from topmix.corpus.corpus import Corpus, CorpusBuilder
@@ -143,7 +143,7 @@ def text_columns(table: Table, text: str | Sequence[str] | None) -> list[str]:
     """The columns with the texts: those that are given; else the one called "text", or the only column if it holds
     strings. None: the columns are words, with numbers."""
     if text is not None:
-        wanted = [text] if isinstance(text, str) else list(text)
+        wanted = as_list(text)
         for column in wanted:
             if column not in table.names:
                 raise CorpusError(f"no column {column!r} for text=; the columns are {_listed(table.names)}")

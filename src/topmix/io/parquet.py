@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from topmix.base.atomic import atomic_write
-from topmix.base.checks import CorpusError
+from topmix.base.checks import CorpusError, are_texts
 from topmix.base.paths import is_remote, path_of
 from topmix.base.remote_file import local_copy, open_binary
 from topmix.corpus.corpus import Corpus, CorpusBuilder
@@ -164,7 +164,7 @@ class _Ids:
             return column.to_numpy(zero_copy_only=False)
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         words = coded.dictionary.to_pylist()
-        if not all(isinstance(word, str) for word in words):
+        if not are_texts(words):
             raise CorpusError(f"words must be integers or strings, not {column.type}")
         self.grew = not self._is_fixed
         for word in words:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.base.checks import one_of, positive_number
+from topmix.base.checks import are_texts, one_of, positive_number
 from topmix.base.component import Component
 from topmix.base.fields import ModelFileError
 from topmix.corpus.corpus import Corpus
@@ -218,9 +218,9 @@ class VersionColumn:
     def read(cls, about: Mapping[str, object]) -> Self:
         """What `about` gave. ModelFileError for anything else."""
         column, names, freq = about.get("column"), about.get("names"), about.get("freq")
-        if not isinstance(column, str) or not isinstance(names, list) or not (freq is None or freq in FREQUENCIES):
+        if not isinstance(column, str) or not (freq is None or freq in FREQUENCIES):
             raise ModelFileError("the versions of the model make no sense")
-        if not names or not all(isinstance(name, str) for name in names):
+        if not names or not are_texts(names):
             raise ModelFileError("the versions of the model have no names")
         try:
             made = cls(column, tuple(names), freq)

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from topmix.base.checks import CorpusError
-from topmix.base.paths import TEMPORARY_SUFFIX, is_remote, path_of
+from topmix.base.paths import TEMPORARY_SUFFIX, is_path, is_remote, path_of
 from topmix.base.remote_file import local_copy
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.documents import (
@@ -152,7 +152,7 @@ def counts_at(source: Source, options: Options) -> Corpus:
     try:
         return source.counts.read(file, options)
     except CorpusError as error:  # errors of the builder do not name the file
-        if file.name in str(error) or (isinstance(vocabulary, str | PathLike) and str(vocabulary) in str(error)):
+        if file.name in str(error) or (is_path(vocabulary) and str(vocabulary) in str(error)):
             raise
         raise CorpusError(f"{file}: {error}") from error
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.base.checks import CorpusError
+from topmix.base.checks import CorpusError, are_texts, as_list
 from topmix.base.fields import CheckedReader, ModelFileError
 from topmix.corpus.vectorize import Vectorizer, check_settings
 from topmix.corpus.vocabulary import Strings
@@ -126,8 +126,7 @@ class Reading:
         kept = file.table("input") or {}
         text, layer, frame = kept.get("text"), kept.get("layer"), kept.get("frame")
         named = kept.get("named", False)
-        columns = text if isinstance(text, list) else [] if text is None else [text]
-        if not all(isinstance(name, str) for name in columns) or not isinstance(layer, str | None):
+        if not (text is None or are_texts(as_list(text))) or not isinstance(layer, str | None):
             raise ModelFileError("'input' does not name columns of texts and a layer")
         if not isinstance(named, bool) or frame not in (None, *FRAMES):
             raise ModelFileError(f"'input' names an unknown kind of table, {str(frame)[:60]!r}")

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_n_features, check_array, check_non_negative, validate_data
 
-from topmix.base.checks import CorpusError
-from topmix.base.paths import is_remote, path_of
+from topmix.base.checks import CorpusError, as_list
+from topmix.base.paths import is_path, is_remote, path_of
 from topmix.base.remote_file import local_copy
 from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.counts import check_sparse
@@ -85,7 +85,7 @@ def read_rows(X: object, *, owner: str, known: Reading | None = None) -> tuple[R
 
 def unchecked_rows(X: object, *, owner: str, known: Reading | None = None, sparse: bool = True) -> tuple[Rows, Reading]:
     """The same, and whether they are finite is left to the caller. `sparse=False` refuses sparse matrices."""
-    if isinstance(X, str | os.PathLike | NumberTable):
+    if is_path(X) or isinstance(X, NumberTable):
         X = open_rows(X, None if known is None else known.words)
     names = X.feature_names if isinstance(X, Rows) else None
     as_named = known
@@ -164,7 +164,7 @@ def _first_names(path: Path) -> list[str]:
 
 def number_table(X: object) -> NumberTable | None:
     """The table of numbers at a path; None for other files and for data in memory."""
-    if isinstance(X, str | os.PathLike) and path_of(X).suffix.lower() in (*DELIMITERS, ".parquet"):
+    if is_path(X) and path_of(X).suffix.lower() in (*DELIMITERS, ".parquet"):
         return NumberTable(path_of(X))
     return X if isinstance(X, NumberTable) else None
 
@@ -202,7 +202,7 @@ def _split_column(X: Any, column: str) -> tuple[object, list[object]]:
     """A table without one of its columns, and that column."""
     if (table := number_table(X)) is not None:
         return table.without(column), column_of(table.path, column)
-    if isinstance(X, str | os.PathLike):
+    if is_path(X):
         raise ValueError(f"there is no file {column}, and {X} has no columns")
     values = column_of(X, column)
     return X[[name for name in X.columns if name != column]], values
@@ -225,7 +225,7 @@ def in_groups(rows: Rows, groups: object) -> GroupedRows:
     """Rows with the group of each, in the order of the sorted names of groups. None: each row is a group."""
     if groups is None:
         return GroupedRows(rows, np.arange(len(rows) + 1))
-    names = np.asarray(_groups_in_file(Path(groups), len(rows)) if isinstance(groups, str | os.PathLike) else groups)
+    names = np.asarray(_groups_in_file(Path(groups), len(rows)) if is_path(groups) else groups)
     if names.shape != (len(rows),):
         raise ValueError(f"groups has the shape {names.shape}: it must name the group of each of {len(rows)} rows")
     if names.dtype.kind == "f" and np.isnan(names).any():
@@ -264,7 +264,7 @@ def in_known_words(corpus: Corpus, known: Reading | None, owner: str) -> Corpus:
 
 
 def checked_names(names: Iterable[object], n_words: int) -> list[str]:
-    given = [names] if isinstance(names, str) else list(names)
+    given = as_list(names)
     if len(given) != n_words:
         raise ValueError(f"feature_names has {len(given)} names, but X has {n_words} columns")
     for name in given:

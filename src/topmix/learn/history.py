@@ -17,6 +17,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from topmix.base.checks import is_number
 from topmix.base.component import Json
 from topmix.base.fields import CheckedReader, ModelFileError
 from topmix.learn.chains import TokenTopics
@@ -103,8 +104,8 @@ class Record:
         known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
         tables = {f.name for f in fields(cls) if f.default_factory is dict}
         for name, value in known.items():
-            numbers = value.values() if isinstance(value, dict) else [value]
-            is_sound = isinstance(value, dict) == (name in tables) and all(isinstance(n, int | float) for n in numbers)
+            is_table = isinstance(value, dict)
+            is_sound = is_table == (name in tables) and all(map(is_number, value.values() if is_table else [value]))
             if not (value in PHASES if name == "phase" else is_sound):
                 raise ValueError(f"{name} of a record cannot be {str(value)[:60]}")
         return cls(**known)

@@ -13,7 +13,8 @@ from typing import TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from topmix.base.checks import count_of_components
+from topmix.base.checks import as_list, count_of_components, is_plural
+from topmix.base.component import is_whole
 from topmix.corpus.corpus import Corpus
 from topmix.learn.topic_moves import splits
 from topmix.models.statistics import MixtureStats, PseudoCounts
@@ -285,7 +286,7 @@ def freeze(f: FittedTopics, topics: Iterable[int], *, is_frozen: bool = True) ->
 def move(f: FittedTopics, corpus: Corpus, solver: Solver, document: object, topic: int) -> FittedTopics:
     """All tokens of a document in one topic."""
     [k] = _topics(f, [topic])
-    if not isinstance(document, int | np.integer) or not 0 <= document < corpus.n_docs:
+    if not is_whole(document) or not 0 <= document < corpus.n_docs:
         raise ValueError(f"{document!r} is not a document: they are numbered from 0 to {corpus.n_docs - 1}")
     row = corpus[int(document) : int(document) + 1]
     if not row.nnz:
@@ -347,13 +348,13 @@ def _renumbered(f: F, K: int, gone: Sequence[int], place_of: Mapping[int, int]) 
 
 
 def _topics(f: Fitted, topics: object) -> list[int]:
-    if not isinstance(topics, Iterable) or isinstance(topics, str):
+    if not is_plural(topics):
         raise ValueError(f"topics are given as a list, such as [{topics!r}], and pairs to merge as [(2, 7)]")
     return [checked_topic(f, k) for k in topics]
 
 
 def _word_ids(f: FittedTopics, words: Iterable[Word]) -> list[int]:
-    given: list[Word] = [words] if isinstance(words, str | int) else list(words)
+    given = as_list(words)
     if not given:
         raise ValueError("no words were given")
     return sorted(set(known_columns(given, f.reading.words, f.reading.n_features, "this model")))

@@ -15,6 +15,7 @@ from scipy.special import softmax
 from sklearn.exceptions import DataConversionWarning
 
 from topmix import _core
+from topmix.base.component import as_declared
 from topmix.base.fields import CheckedReader, ModelFileError
 from topmix.base.threads import one_thread
 from topmix.corpus.design import DesignRows
@@ -226,8 +227,7 @@ class _LabelsOfDocuments(NamedTuple):
 
 
 def _plain(value: object) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return as_declared(value, int)
 
 
 def _indicator(sets: Sequence[list[str | int]], classes: Sequence[str | int]) -> sp.csr_array:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from topmix.base.threads import one_thread
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.counts import check_sparse
+from topmix.corpus.documents import is_texts
 
 Floats = NDArray[np.float64]
 RandomState = int | np.random.Generator | None
@@ -38,7 +39,7 @@ class TopicModelLike(Protocol):
 
 def as_counts(X: object, n_words: int | None = None) -> sp.csr_array:
     """[D, V] float64 rows without duplicates and zeros, from a Corpus, a sparse matrix or an array."""
-    if isinstance(X, str) or (isinstance(X, list | tuple) and X and isinstance(X[0], str)):
+    if isinstance(X, str) or is_texts(X):
         raise ValueError("X is texts: pass counts of their words, model.counts(texts)")
     X = X.to_scipy() if isinstance(X, Corpus) else X
     if sp.issparse(X):
@@ -275,10 +276,10 @@ def align(fits: Sequence[UnitRows]) -> list[NDArray[np.intp]]:
         if before and all(np.array_equal(a, b) for a, b in zip(partners, before)):
             break
         before, total = partners, sum(_of_partners(partner, fit.shape[0]) @ fit for partner, fit in zip(partners, fits))
-        if isinstance(total, np.ndarray):
-            mean = np.asarray(total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-30), np.float32)
-        else:
+        if sp.issparse(total):
             mean = memberships(sp.csr_array(total).T)
+        else:
+            mean = np.asarray(total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-30), np.float32)
     return before
 
 

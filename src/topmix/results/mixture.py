@@ -19,7 +19,6 @@ from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.shard import row_sums
 from topmix.io.documents import read
 from topmix.io.reading import How, Reading
-from topmix.models.categorical import Categorical
 from topmix.models.mixture import Admixture, Mixture
 from topmix.models.sparse_counts import Sparse
 from topmix.models.stored import Stored
@@ -119,7 +118,7 @@ class FittedMixture(Fitted):
 
     @property
     def has_words(self) -> bool:
-        return self.texts is not None or isinstance(self.model.likelihood, Categorical)
+        return self.texts is not None or self.model.likelihood.rows == "counts"
 
     @cached_property
     def view(self) -> TopicView:
@@ -127,7 +126,7 @@ class FittedMixture(Fitted):
         likelihood, base = self.model.likelihood, None
         if self.texts is not None:
             topic_word, base = self.texts.weighed()
-        elif isinstance(likelihood, Categorical):
+        elif self.has_words:
             topic_word = likelihood.mean()
         else:
             raise ValueError(NO_WORDS)
@@ -145,9 +144,9 @@ class FittedMixture(Fitted):
     def assign(self, rows: Corpus | Rows, solver: Solver, L: int, *, keep_clusters: bool = True) -> Iterator[Assigned]:
         """The L best clusters of all rows in their order, a shard at a time; or their likelihood alone. Rows in groups
         have at most as many as the solver keeps, given the rows of their groups, and come at once."""
-        rows = rows.vectors if isinstance(rows, Corpus) and rows.vectors is not None else rows
-        if isinstance(rows, GroupedRows):
-            yield self._assigned_in_groups(rows, solver, L, keep_clusters)
+        rows = rows if rows.vectors is None else rows.vectors
+        if rows.groups is not None:
+            yield self._assigned_in_groups(rows.groups, solver, L, keep_clusters)
             return
         step, first = AssignStep(type(self.model.likelihood), L, keep_clusters), 0
         for _, found in solver.run(step, self.model, rows):
@@ -173,9 +172,9 @@ class FittedMixture(Fitted):
 
     def density(self, corpus: Corpus, solver: Solver) -> NDArray[np.float64]:
         """[documents] the log likelihood of each; of a group, the mean of its rows."""
-        if not isinstance(corpus.vectors, GroupedRows):
+        if corpus.vector_groups is None:
             return self.likelihood(corpus, solver)
-        groups = corpus.vectors.alone()
+        groups = corpus.vector_groups.alone()
         return groups.lengths(self.likelihood(groups, solver)) / np.maximum(groups.lengths(), 1.0)
 
     def assign_groups(
@@ -202,17 +201,16 @@ class FittedMixture(Fitted):
         return float(self.likelihood(corpus, solver).sum())
 
     def document_shares(self, corpus: Corpus, solver: Solver) -> DocumentShares:
-        data = corpus.vectors
-        if isinstance(data, GroupedRows):  # their rows stand for tokens
-            assert isinstance(self.model, Admixture)
+        data, prior = corpus.vector_groups, self.model.prior
+        if data is not None and prior is not None:  # their rows stand for tokens
             parts = [sp.csr_array(a.N) for a in self.assign_groups(data, solver, keep_clusters=False)]
-            shares, n, alpha = sp.csr_array(sp.vstack(parts)), data.lengths(), self.model.prior.alpha
+            shares, n, alpha = sp.csr_array(sp.vstack(parts)), data.lengths(), prior.alpha
             shares.data += alpha[shares.indices]
             shares.data /= np.repeat(n + alpha.sum(), np.diff(shares.indptr))
             return DocumentShares(shares, n, example_weight(n))
         tokens = row_sums(corpus.indptr, corpus.value)
         shares, likelihood = self.probabilities(corpus, solver, solver.n_active)
-        weight = example_weight(tokens) if data is None else self._typical(shares, likelihood, solver)
+        weight = example_weight(tokens) if corpus.vectors is None else self._typical(shares, likelihood, solver)
         return DocumentShares(shares, tokens, weight)
 
     def _typical(self, shares: sp.csr_array, likelihood: NDArray[np.float64], solver: Solver) -> NDArray[np.float64]:

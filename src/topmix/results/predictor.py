@@ -16,7 +16,7 @@ import numpy as np
 from topmix import _core
 from topmix.base.checks import whole_number
 from topmix.base.threads import use_threads
-from topmix.corpus.documents import Text
+from topmix.corpus.documents import Text, as_text, is_text
 from topmix.corpus.shard import Shard
 from topmix.corpus.vectorize import Vectorizer
 from topmix.models.topic_words import TopicWords, WordTables
@@ -130,15 +130,14 @@ class Predictor:
 
     def _count(self, text: Text) -> tuple[np.ndarray, np.ndarray]:
         """The words of a text: columns, ascending, and counts."""
-        if not isinstance(text, str | list | tuple):
+        if not is_text(text):
             raise TypeError(f"a text is a string or a list of words, not {type(text).__name__}")
         if self._vectorizer is None or self._counter is None:
             raise ValueError("the model was fitted on counts without a vocabulary, so it cannot read text")
         own = vars(self._own)
         if "tokenization" not in own:  # of each thread: stemmers have a state
             own["tokenization"] = self._vectorizer._ready()[0]
-        document = text if isinstance(text, str) else list(text)
-        _, cols, counts = self._counter.count(own["tokenization"].documents([document]), 1)
+        _, cols, counts = self._counter.count(own["tokenization"].documents([as_text(text)]), 1)
         order = np.argsort(cols)
         return cols[order], counts[order]
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topmix.base.checks import positive_number
+from topmix.base.checks import is_plural, positive_number
 from topmix.base.component import Component, is_whole
 from topmix.base.paths import path_of
 from topmix.corpus.corpus import Corpus
@@ -71,7 +71,7 @@ class Seeds(Component):
         """The object that a user's setting stands for."""
         if given is None or isinstance(given, Seeds):
             return given
-        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        if not is_plural(given):
             raise ValueError("seeds is a list with a list of words for each seeded topic, such as [['boat', 'sail']]")
         found = cls(list(given))
         if found.words is None:
@@ -154,7 +154,7 @@ class Seeds(Component):
 
 def seed_words(seed: object, name: str = "seeds") -> list[Word]:
     """The different words of one topic, checked."""
-    if isinstance(seed, str | Mapping) or not isinstance(seed, Iterable):
+    if not is_plural(seed):
         raise ValueError(f"{name} needs a list of words for each topic, got {str(seed)[:60]!r}")
     words: list[Word] = []
     for word in seed:
@@ -190,7 +190,7 @@ def _by_topic(given: object, name: str) -> list[list[Word] | None] | None:
         if not all(is_whole(k) and k >= 0 for k in given):
             raise ValueError(f"{name} has words by topic, such as {{0: ['boat', 'sail']}}, got {str(given)[:60]}")
         given = [given.get(k) for k in range(max(map(int, given), default=-1) + 1)]
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if not is_plural(given):
         raise ValueError(f"{name} is a table {{topic: words}} or a list of lists of words, got {str(given)[:60]!r}")
     found = [None if words is None else seed_words(words, name) for words in given]
     while found and not found[-1]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from topmix.base.checks import as_list
 from topmix.base.component import is_whole
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import row_sums
@@ -161,7 +162,7 @@ def named(f: F, names: Mapping[int, str] | Sequence[str] | Callable[[list[str]],
     elif isinstance(names, Mapping):
         given = dict(names)
     else:
-        given = dict(enumerate([names] if isinstance(names, str) else names))
+        given = dict(enumerate(as_list(names)))
         if len(given) != f.n_topics:
             raise ValueError(f"{len(given)} names for {f.n_topics} topics: pass one each, or {{topic: name}}")
     checked = {checked_topic(f, k): checked_name(name) for k, name in given.items()}

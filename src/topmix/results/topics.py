@@ -168,6 +168,10 @@ class Fitted:
         return DocumentShares(whole, np.concatenate(tokens), np.concatenate(weight), names or None)
 
     @property
+    def has_words(self) -> bool:
+        return True
+
+    @property
     def words_read(self) -> Reading:
         """How words were read."""
         return self.reading
@@ -311,14 +315,11 @@ class HardModel:
 class FittedHardTopics(FittedTopics):
     """Of tokens that have one topic each."""
 
-    @property
-    def hard(self) -> HardModel:
-        assert isinstance(self.model, HardModel)
-        return self.model
+    model: HardModel
 
     @cached_property
     def components(self) -> NDArray[np.float64]:
-        return np.asarray(np.ascontiguousarray(self.hard.counts.T) + self.hard.smoothing, np.float64)
+        return np.asarray(np.ascontiguousarray(self.model.counts.T) + self.model.smoothing, np.float64)
 
     @property
     def alpha(self) -> NDArray[np.float64]:
@@ -326,11 +327,11 @@ class FittedHardTopics(FittedTopics):
 
     @property
     def n_tokens_of_topics(self) -> NDArray[np.float64]:
-        return self.hard.counts.sum(axis=0)
+        return self.model.counts.sum(axis=0)
 
     def assign(self, corpus: Corpus, threads: int) -> tuple[HardTopics, float]:
         """Tokens of new documents by the algorithm Word, and what they cost."""
-        return place(corpus, self.hard.counts, self.hard.penalty, self.hard.smoothing, threads)
+        return place(corpus, self.model.counts, self.model.penalty, self.model.smoothing, threads)
 
     def proportions(self, corpus: Corpus, solver: Solver, *, normalize: bool = True, sparse: bool = False) -> Any:
         hard, _ = self.assign(corpus, solver.threads)

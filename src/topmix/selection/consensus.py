@@ -16,8 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from topmix.base.checks import count_of_components, whole_number
-from topmix.corpus.rows import GroupedRows
+from topmix.base.checks import count_of_components, is_plural, whole_number
 from topmix.estimators import HDP, LDA, CombinatorialLDA, GibbsLDA
 from topmix.estimators.estimator import Estimator, output_kind
 from topmix.estimators.mixture import MixtureEstimator
@@ -111,14 +110,14 @@ def consensus(
     how = How(text, vectorizer, feature_names, layer)
     everything = FitData.read(chosen, data, how, groups=groups, metadata=metadata)
     source = (_Clusters if isinstance(chosen, MixtureEstimator) else _Topics)(chosen, everything)
-    if isinstance(fits, int | np.integer):
-        n_fits = whole_number(fits, "fits", least=2)
-        members = _fitted(source, n_fits, seed, verbose)
-    else:
+    if is_plural(fits):
         members = [source.member(each) for each in fits]
         n_fits = len(members)
         if n_fits < 2:
             raise ValueError(f"fits has {n_fits} models: a consensus needs two or more")
+    else:
+        n_fits = whole_number(fits, "fits", least=2)
+        members = _fitted(source, n_fits, seed, verbose)
     rows = [member.rows for member in members]
     shares = mean_shares([member.shares for member in members], align(rows))
     model: Any = source.polished(shares, seed)
@@ -205,8 +204,7 @@ class _Clusters(_Topics):
 
     def __init__(self, estimator: MixtureEstimator, data: FitData):
         super().__init__(estimator, data)
-        vectors = self.corpus.vectors
-        self.groups = vectors if isinstance(vectors, GroupedRows) else None
+        vectors, self.groups = self.corpus.vectors, self.corpus.vector_groups
         self.X = self.corpus if vectors is None or self.groups is not None else vectors.data
 
     def of_documents(self, shares: sp.csr_array) -> sp.csr_array:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from topmix.base.checks import positive_number, whole_number
+from topmix.base.checks import are_texts, is_plural, positive_number, whole_number
 from topmix.corpus.corpus import Corpus
 from topmix.estimators.admixture import AdmixtureEstimator
 from topmix.estimators.mixture import MixtureEstimator
@@ -60,15 +60,15 @@ def can_edit_words(model: object) -> bool:
 
 
 def _topics(value: object) -> list[int]:
-    topics = {whole_number(k, "a topic", least=0) for k in value} if isinstance(value, Iterable) else set()
+    topics = {whole_number(k, "a topic", least=0) for k in value} if is_plural(value) else set()
     if len(topics) < 2:
         raise ValueError("topics must be a list of two or more different topics")
     return sorted(topics)
 
 
 def _words(value: object) -> list[str]:
-    words = [] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
-    if not words or not all(isinstance(word, str) and word for word in words):
+    words = list(value) if is_plural(value) else []
+    if not words or not are_texts(words) or "" in words:
         raise ValueError("words must be a list of words")
     return words
 
@@ -230,7 +230,7 @@ OPERATIONS["learn"] = Operation(learn, of_clusters=True)
 
 def checked(edit: object) -> Edit:
     """The edit with every argument checked and no other. Raises ValueError."""
-    if not isinstance(edit, dict) or not isinstance(edit.get("do"), str) or edit["do"] not in OPERATIONS:
+    if not isinstance(edit, dict) or edit.get("do") not in list(OPERATIONS):
         raise ValueError(f"an edit is one of {', '.join(OPERATIONS)}, got {str(edit)[:60]!r}")
     operation = OPERATIONS[edit["do"]]
     if unknown := set(edit) - {"do", *operation.arguments}:

@@ -11,9 +11,6 @@ import numpy as np
 
 from topmix.base.checks import whole_number
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.rows import GroupedRows
-from topmix.estimators.admixture import AdmixtureEstimator
-from topmix.estimators.vectors import VectorMixture
 from topmix.results.coherence import npmi_coherence
 from topmix.results.completion import completion_scores
 from topmix.results.measures import Floats, as_distributions, centred, compare, match_topics, topic_diversity
@@ -57,8 +54,8 @@ def hold_out(corpus: Corpus, wanted: object, seed: int) -> HeldOut:
     """
     vectors, what = corpus.vectors, "documents with two different words"
     usable = np.flatnonzero(np.diff(corpus.indptr) >= (0 if vectors is not None else 2))
-    if isinstance(vectors, GroupedRows):
-        usable, what = np.flatnonzero(vectors.lengths() >= 2), "groups with two rows"
+    if corpus.vector_groups is not None:
+        usable, what = np.flatnonzero(corpus.vector_groups.lengths() >= 2), "groups with two rows"
     if len(usable) < 2 * FEWEST:
         raise ValueError(
             f"the data has {len(usable)} {what} or more; to hold some of them out, a sweep needs at least {2 * FEWEST}"
@@ -154,14 +151,10 @@ class Size:
 def measured(model: Any, run: PlannedFit, seconds: float, data: HeldOut) -> tuple[tuple[MeasuredFit, Floats], str]:
     """What a fit is worth, and its topics [K, V]: of clusters of vectors, which of the held-out rows each has, [K,
     rows]. Of groups the other rows are known when a fifth of their rows are scored."""
-    if isinstance(model, VectorMixture):
+    if model._takes != "words":
         topics = as_distributions(np.asarray(model.predict_proba(data.test)).T + 1e-9)
         words = view_of(model).topic_word if model._has_words() else None
-        if isinstance(model, AdmixtureEstimator):
-            likelihood, n_scored = model._completion(data.test)
-        else:
-            likelihood = model.score_samples(data.test)
-            n_scored = np.ones(len(likelihood))
+        likelihood, n_scored = model._completion(data.test)
         score = float(likelihood.sum() / n_scored.sum())
     else:
         topics = words = as_distributions(model.topic_word_)

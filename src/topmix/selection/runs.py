@@ -17,11 +17,10 @@ from sklearn.base import clone
 
 from topmix.corpus.corpus import Corpus
 from topmix.estimators import SUPERVISED
-from topmix.estimators.admixture import AdmixtureEstimator
 from topmix.estimators.estimator import Estimator
 from topmix.estimators.mixture import MixtureEstimator
 from topmix.estimators.variational import VariationalTopics
-from topmix.estimators.vectors import VectorMixture, check_texts, documents_of, without_words
+from topmix.estimators.vectors import check_texts, documents_of, without_words
 from topmix.io.documents import read
 from topmix.io.priors import beside
 from topmix.io.reading import How, Reading
@@ -49,9 +48,9 @@ class FitData(NamedTuple):
         metadata: object = None,
     ) -> FitData:
         name = type(estimator).__name__
-        if groups is not None and not isinstance(estimator, AdmixtureEstimator):
+        if groups is not None and estimator._takes != "groups":
             raise ValueError(f"a {name} knows no groups: groups= is for admixtures")
-        if texts is not None and not isinstance(estimator, VectorMixture):
+        if texts is not None and estimator._takes == "words":
             raise ValueError("texts= stand beside vectors, and the estimator is a topic model: pass them as data")
         if isinstance(estimator, MixtureEstimator):
             rows, reading = estimator._declared()._data(data, groups)
@@ -218,7 +217,7 @@ def checked_estimator(estimator: Any, kinds: Any) -> Any:
         raise ValueError(f"estimator must be a topic model such as LDA(), or a mixture of vectors; {name} is none")
     if name in SUPERVISED:
         raise ValueError(f"fits are of models that need documents alone, and {name} needs labels or numbers, too")
-    is_process = isinstance(estimator, AdmixtureEstimator) and estimator._is_process()
+    is_process = estimator._takes == "groups" and estimator._is_process()
     if is_process and estimator._component("learner").has_memo:
         raise ValueError(
             f"{name} finds the number of clusters by itself under a Dirichlet process: fit it alone, or with "

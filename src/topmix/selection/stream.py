@@ -31,7 +31,7 @@ from topmix.learn.learners import stream_of
 from topmix.results.completion import split_types
 from topmix.results.edits import keep_words
 from topmix.results.view import DataFrame
-from topmix.selection.stream_folder import BatchId, BatchRecord, Folder, Lexicon, StreamState
+from topmix.selection.stream_folder import BatchId, BatchRecord, Folder, Lexicon, StreamState, is_id
 
 SCORED = 1000  # documents of a batch, at most: enough for a mean
 BLOCK = 1 << 22  # probabilities at a time
@@ -134,7 +134,7 @@ class Stream:
         like. None: a batch of this id was learned before, and nothing is done. It succeeds, or the stream stays as it
         was.
         """
-        if id is not None and (isinstance(id, bool) or not isinstance(id, str | int)):
+        if id is not None and not is_id(id):
             raise ValueError(f"the id of a batch is a string or an integer, got {id!r:.60}")
         if id is not None and id in self._ids:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from topmix.estimators.files import load, save
 from topmix.estimators.variational import VariationalTopics
 
 BatchId = str | int
+
+
+def is_id(id: object) -> TypeGuard[BatchId]:
+    return isinstance(id, str) or type(id) is int
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +231,7 @@ def _kept(folder: Path, file: CheckedReader, engine: str | Engine) -> StreamStat
     counts = file.array("waiting", None)
     waiting = file.strings("waiting", len(counts))
     ids = file.about.get("ids")
-    if not isinstance(ids, list) or not all(isinstance(i, str | int) and not isinstance(i, bool) for i in ids):
+    if not isinstance(ids, list) or not all(map(is_id, ids)):
         raise ModelFileError("'ids' is not a list of names and numbers")
     return StreamState(
         model,

@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topmix.base.checks import count_of_components, number_from, whole_number
+from topmix.base.checks import count_of_components, is_plural, number_from, whole_number
+from topmix.base.component import is_whole
 from topmix.estimators import LDA
 from topmix.estimators.estimator import Estimator, output_kind
 from topmix.estimators.topics import TopicEstimator
@@ -154,8 +155,8 @@ def sweep(
 
 
 def _sizes(n_components: object) -> list[int]:
-    given = [n_components] if isinstance(n_components, int | np.integer) else n_components
-    if not isinstance(given, Iterable) or isinstance(given, str):
+    given = [n_components] if is_whole(n_components) else n_components
+    if not is_plural(given):
         raise ValueError(f"n_components must be a list of numbers of topics, such as [20, 50, 100], got {given!r}")
     sizes = {count_of_components(K) for K in given}
     if not sizes:
@@ -164,7 +165,7 @@ def _sizes(n_components: object) -> list[int]:
 
 
 def _seeds(seeds: object) -> list[int]:
-    if not isinstance(seeds, Iterable) or isinstance(seeds, str):
+    if not is_plural(seeds):
         return list(range(whole_number(seeds, "seeds")))
     chosen = [whole_number(seed, "a seed", least=0) for seed in seeds]
     if not chosen or len(set(chosen)) < len(chosen):

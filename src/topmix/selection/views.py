@@ -8,14 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from topmix.base.checks import are_texts, is_plural
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.documents import is_texts
-from topmix.estimators.admixture import AdmixtureEstimator
 from topmix.estimators.estimator import Estimator
 from topmix.estimators.mixture import MixtureEstimator
 from topmix.estimators.topics import TopicEstimator
 from topmix.estimators.variational import VariationalTopics
-from topmix.estimators.vectors import VectorMixture, texts_of_documents
+from topmix.estimators.vectors import texts_of_documents
 from topmix.io.documents import refuse_iterator
 from topmix.results.mixture import FittedMixture
 from topmix.results.topics import DocumentShares, FittedTopics
@@ -50,18 +50,16 @@ class ModelView:
     ) -> tuple[Corpus | None, Iterable[str] | None]:
         """Documents as a corpus, and their texts: `texts`, or X itself where it is texts. Of an admixture documents are
         `groups` of rows."""
-        if groups is not None and not isinstance(self.model, AdmixtureEstimator):
+        if groups is not None and self.model._takes != "groups":
             raise ValueError(f"a {self.kind} knows no groups: groups= is for admixtures")
         if X is None or isinstance(X, Corpus):
             return X, texts
         refuse_iterator(X)
-        if isinstance(self.model, VectorMixture):
+        if self.model._takes != "words":
             kept = None if texts is None else [str(text) for text in texts]
-            if isinstance(self.model, AdmixtureEstimator):
-                corpus = self.model.counts(X, groups, kept)
-                return corpus, texts_of_documents(corpus, kept)
-            return self.model.counts(X, texts=kept), kept
-        if texts is None and is_texts(X) and isinstance(X, Iterable) and all(isinstance(text, str) for text in X):
+            corpus = self.model._read_known(X, groups, kept)  # type: ignore[call-arg]  # of vectors
+            return corpus, texts_of_documents(corpus, kept)
+        if texts is None and is_texts(X) and is_plural(X) and are_texts(list(X)):
             texts = X
         return self.model.counts(X), texts
 
@@ -83,7 +81,7 @@ def view_of(model: Model) -> TopicView:
 
 def proportions(model: Model, X: object) -> NDArray[np.float64]:
     """[documents, K] rows that sum to one: topic proportions, or the posterior of the clusters of a mixture."""
-    mixes = isinstance(model, TopicEstimator | AdmixtureEstimator)
+    mixes = model._takes == "groups" or not isinstance(model, MixtureEstimator)
     return np.asarray(model.transform(X) if mixes else model.predict_proba(X))
 
 

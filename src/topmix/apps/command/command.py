@@ -7,7 +7,6 @@ exit code is 0 (done), 1 (an error), 2 (wrong options) or 130 (Ctrl-C).
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 import warnings
@@ -23,6 +22,7 @@ from typer.core import TyperCommand
 from topmix.apps.command.options import EVERY_OPTION, Groups, with_flags
 from topmix.base.atomic import check_can_write
 from topmix.base.checks import THEIRS
+from topmix.base.component import each_value, is_special
 from topmix.base.paths import is_remote, path_of
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -145,15 +145,6 @@ def as_options(text: str) -> str:
 
 
 def print_json(value: object) -> None:
-    typer.echo(json.dumps(finite(value), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def finite(value: object) -> object:
     """JSON has no NaN and no infinity: they become null."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {k: finite(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(v) for v in value]
-    return value
+    finite = each_value(value, lambda leaf: None if is_special(leaf) else leaf)
+    typer.echo(json.dumps(finite, indent=2, ensure_ascii=False, allow_nan=False))

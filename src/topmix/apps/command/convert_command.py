@@ -17,7 +17,6 @@ from topmix.base.fields import MODEL
 from topmix.base.layout import read_header
 from topmix.base.remote_file import open_binary
 from topmix.estimators import LDA
-from topmix.estimators.admixture import AdmixtureEstimator
 from topmix.io.readers import FORMATS, write_corpus
 
 
@@ -50,7 +49,7 @@ def convert(
     about: dict[str, object]
     if is_model(source):
         model = load_model(source, threads)
-        if isinstance(model, AdmixtureEstimator):
+        if model._takes == "groups":
             raise ValueError(f"{source}: a {type(model).__name__} mixes clusters in groups of rows: use it from Python")
         documents = None if corpus is None else read_data(model, corpus, settings).X
         export(model, output, to, documents)

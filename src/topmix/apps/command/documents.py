@@ -19,7 +19,7 @@ from topmix.corpus.corpus import Corpus, InWords
 from topmix.corpus.languages import FUNCTION_WORDS, resolve_stop_words
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.vectorize import Vectorizer
-from topmix.estimators.admixture import AdmixtureEstimator, of_groups
+from topmix.estimators.admixture import of_groups
 from topmix.estimators.vectors import texts_of_documents
 from topmix.io.columns import column_of
 from topmix.io.documents import DEFAULTS, read, read_parts
@@ -27,7 +27,6 @@ from topmix.io.formats import Options
 from topmix.io.readers import Source, TextFormat, counts_at, look, read_corpus, read_texts, texts_at
 from topmix.io.reading import How
 from topmix.io.rows import in_groups, number_table, open_rows, split_groups
-from topmix.results.mixture import FittedMixture
 from topmix.selection.views import fitted_of
 
 # Documents, their texts, and columns beside them.
@@ -157,7 +156,7 @@ class ReadData:
         """In the columns of a model, with texts and with columns beside them."""
         corpus = self.X if isinstance(self.X, Corpus) else model.counts(self.X, texts=self.words)
         texts = None if self.documents is None else self.documents.texts()
-        if not isinstance(corpus.vectors, GroupedRows):
+        if corpus.vector_groups is None:
             return corpus, texts, {name: column_of(self.path, name, corpus.n_docs) for name in columns}
         joined = None if texts is None else texts_of_documents(corpus, list(texts))
         return corpus, joined, {name: of_groups(self.path, name, corpus) for name in columns}
@@ -174,7 +173,7 @@ def read_data(
     """For a fit; or, where an estimator is fitted, in its columns. `texts` and `groups` stand beside vectors, and are
     files or columns of their table. `columns` are beside the texts, or in the table where there are no other texts."""
     name, fitted = type(estimator).__name__, fitted_of(estimator) if estimator.__sklearn_is_fitted__() else None
-    has_groups, has_counts = isinstance(estimator, AdmixtureEstimator), takes_counts(estimator)
+    has_groups, has_counts = estimator._takes == "groups", takes_counts(estimator)
     if texts is not None and has_counts:
         raise typer.BadParameter("texts stand beside vectors: --model vmf or gmm takes these", param_hint="--texts")
     if has_groups != (groups is not None):
@@ -208,7 +207,7 @@ def read_data(
     if texts is None:
         return ReadData(rows, path)
     documents = Documents.at(texts, settings)
-    if isinstance(fitted, FittedMixture) and fitted.has_words:
+    if fitted is not None and fitted.has_words:
         words = documents.to_model(estimator).corpus
     else:
         words = documents.to_fit(estimator)

@@ -13,7 +13,6 @@ from topmix.apps.command.command import app_of, print_json, tell
 from topmix.apps.command.documents import READ_GROUPS, read_data
 from topmix.apps.command.models import load_model
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.rows import GroupedRows
 from topmix.estimators.topics import TopicEstimator
 from topmix.models.topics import TopicModel
 from topmix.results.coherence import cv_coherence, npmi_coherence, umass_coherence
@@ -79,7 +78,7 @@ def evaluate(
             largest = float(np.max(found.weights_))
             result = {"n_rows": len(likelihood), "n_clusters": len(found.weights_)}
             result |= {"log_likelihood": float(likelihood.mean()), "largest_share": largest}
-            if isinstance(data.X, GroupedRows):
+            if data.X.groups is not None:
                 result["completion_score"] = found.completion_score(data.X)
     if as_json:
         print_json({"model": str(model), "estimator": type(found).__name__, **result})

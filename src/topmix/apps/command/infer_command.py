@@ -19,7 +19,6 @@ from topmix.apps.command.models import load_model
 from topmix.apps.export import SHARES, STANDARD_OUTPUT, Shares, write_shares
 from topmix.corpus.corpus import InWords
 from topmix.corpus.documents import Document, NamedTexts
-from topmix.corpus.rows import GroupedRows
 from topmix.io.readers import TextFormat, json_document
 from topmix.io.reading import How
 from topmix.learn.history import in_short
@@ -95,8 +94,8 @@ def _blocks(model: BaseEstimator, source: Path, settings: options.Settings, grou
                 n += part.n_docs
         return
     rows = documents.read_data(model, source, settings, groups=groups).X
-    if isinstance(rows, GroupedRows):
-        yield Shares(list(map(str, np.asarray(rows.names))), proportions(model, rows))
+    if rows.groups is not None:
+        yield Shares(list(map(str, np.asarray(rows.groups.names))), proportions(model, rows))
         return
     for begin in range(0, len(rows), BLOCK_ROWS):
         block = rows[begin : begin + BLOCK_ROWS]

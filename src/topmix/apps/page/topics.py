@@ -9,13 +9,11 @@ from topmix._version import __version__
 from topmix.apps.page import Json, rounded
 from topmix.corpus.corpus import Corpus
 from topmix.learn.history import passes_of
-from topmix.models.covariate_prior import CovariatePrior
-from topmix.models.mixture import Admixture
 from topmix.results.covariates import effects, versions_of
 from topmix.results.mixture import FittedMixture
 from topmix.results.names import RELEVANCE, relevant_words
 from topmix.results.tables import tree_of
-from topmix.results.topics import FittedHardTopics, FittedTopics
+from topmix.results.topics import FittedTopics
 from topmix.results.view import GOOD, TopicView, quality
 from topmix.selection import edits
 from topmix.selection.views import ModelView
@@ -39,7 +37,7 @@ def overview(
     have it, low, high, reliability] or null, and its words that come and go."""
     topics, history = view.topics, view.fitted.history
     ids, became, _ = edits.numbering(view.model)
-    rows = "rows" if isinstance(view.fitted.model, Admixture) else "documents"
+    rows = "rows" if view.model._takes == "groups" else "documents"
     about: Json = {
         "estimator": view.kind,
         "n_topics": topics.n_topics,
@@ -113,12 +111,12 @@ def depends(f: FittedTopics | FittedMixture) -> Json:
     """What topics depend on: {"depends": ...} with `effects` of covariates, terms and per topic and term [estimate,
     low, high], and `versions`, their names and per topic and version its share and words; nothing where topics depend
     on nothing."""
-    if isinstance(f, FittedMixture | FittedHardTopics):
+    if not isinstance(f, FittedTopics):
         return {}
     found: Json = {}
-    if isinstance(f.topics.prior, CovariatePrior):
+    if f.reading.design is not None:
         table = effects(f, 0.95)
-        K, terms = f.n_topics, f.reading.design.names if f.reading.design is not None else []
+        K, terms = f.n_topics, f.reading.design.names
         rows = np.stack([np.asarray(table[name], float).reshape(K, -1) for name in ("estimate", "low", "high")], axis=2)
         found["effects"] = {
             "terms": shorter(terms[:MOST_TERMS]),
