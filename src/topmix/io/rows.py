@@ -4,7 +4,6 @@ texts beside rows of numbers, in the same table or in a file."""
 from __future__ import annotations
 
 import csv
-import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -173,7 +172,7 @@ def open_rows(X: object, known: Collection[str] | None = None) -> Rows:
     """The rows of a file, not checked yet. Of a table where all `known` columns are, of a fitted model, only these."""
     if (table := number_table(X)) is not None:
         return table.rows(known)
-    assert isinstance(X, str | os.PathLike)
+    assert is_path(X)
     return Rows.open(X)
 
 
