@@ -14,7 +14,6 @@ from topmix import LDA, MultinomialMixture
 from topmix.data import sample_lda
 from topmix.learn import history
 from topmix.learn.history import FitProgress, Record, describe, in_short
-from topmix.selection.runs import PlannedFit, SweepProgress
 
 
 @pytest.fixture(scope="module")
@@ -85,17 +84,6 @@ def test_a_notebook_keeps_one_bar_that_is_full_at_the_end(corpus, shown, capfd):
     assert f'value="{n}" max="{n}"' in shown[0]["text/html"]
     assert "&lt;here&gt;" in shown[0]["text/html"]
     assert "per token" in shown[0]["text/plain"]
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_sweep_in_a_notebook_has_one_bar_too(shown, capfd):
-    plan = [PlannedFit(f"{K} topics", K, 0) for K in (2, 5)]
-    with SweepProgress(plan, verbose=1, console=Console(force_jupyter=True)) as progress:
-        for K in (2, 5):
-            progress.begin(LDA(K), f"{K} topics, seed 0")
-            progress.ended(K, f"{K} topics, seed 0", "score -3.0", 0.2)
-    assert len(shown) == 1
-    assert "5 topics, seed 0  2/2 fits" in shown[0]["text/plain"]
     assert capfd.readouterr() == ("", "")
 
 

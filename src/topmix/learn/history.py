@@ -373,11 +373,10 @@ EVERY = 0.1  # seconds between two updates of a bar in a notebook
 
 
 class NotebookBar:
-    """Of a fit or of many: one output that is written again after each step. It needs no ipywidgets, and a saved
-    notebook has what was shown last."""
+    """One output that is written again after each pass. It needs no ipywidgets, and a saved notebook has what was shown
+    last."""
 
-    def __init__(self, unit: str = "passes") -> None:
-        self.unit = unit
+    def __init__(self) -> None:
         self._handle: Any = None
         self._next = 0.0
 
@@ -386,7 +385,7 @@ class NotebookBar:
         if not last and time.monotonic() < self._next:
             return
         self._next = time.monotonic() + EVERY
-        parts = [f"{n}/{total} {self.unit}", *filter(None, said)]
+        parts = [f"{n}/{total} passes", *filter(None, said)]
         plain = "\n".join(["  ".join([title, *parts]), *lines])
         below = "".join(f"<br>{html.escape(line)}" for line in lines)
         bar = f'<progress value="{n}" max="{max(total, 1)}" style="width:16em"></progress>'

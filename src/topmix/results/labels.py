@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -12,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import column_or_1d
 
 from topmix import _core
 from topmix.base.component import as_declared
@@ -196,9 +195,7 @@ class _LabelsOfDocuments(NamedTuple):
         elif not sp.issparse(y):
             y = np.asarray(y)
             if y.ndim == 2 and y.shape[1] == 1 and y.dtype.kind != "b":
-                said = "A column-vector y was passed when a 1d array was expected"
-                warnings.warn(said, DataConversionWarning, stacklevel=2)
-                y = y.ravel()
+                y = column_or_1d(y, warn=True)
         if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2 and y.dtype.kind in "biuf"):
             found = cls._of_matrix(sp.csr_array(y), known)
         else:

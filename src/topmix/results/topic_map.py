@@ -15,8 +15,6 @@ from threadpoolctl import threadpool_limits
 
 from topmix.results.measures import hellinger
 
-__all__ = ["hellinger", "map_hues", "map_positions", "map_radii", "placed", "plane_positions"]
-
 Floats = NDArray[np.float64]
 TSNE_ABOVE = 100  # topics
 SAME = 1e-6  # topics at most this far from each other are one on the map

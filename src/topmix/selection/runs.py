@@ -24,7 +24,7 @@ from topmix.estimators.vectors import check_texts, documents_of, without_words
 from topmix.io.documents import read
 from topmix.io.priors import beside
 from topmix.io.reading import How, Reading
-from topmix.learn.history import NotebookBar, PassView, Record, bar, in_time
+from topmix.learn.history import PassView, Record, bar, in_time
 
 R = TypeVar("R")
 
@@ -155,27 +155,26 @@ def runs(
 
 
 class SweepProgress:
-    """Shows nothing if `verbose` is 0."""
+    """A bar on a terminal, and elsewhere a line for each fit; nothing if `verbose` is 0."""
 
     def __init__(self, plan: Sequence[PlannedFit], verbose: int, name: str = "sweep", console: Console | None = None):
         self.name, self.console = name, console or Console(stderr=True, quiet=not verbose)
-        self.notebook = NotebookBar("fits") if verbose and self.console.is_jupyter else None
-        self.is_live = bool(verbose) and self.console.is_terminal and self.notebook is None
-        self.has_lines = bool(verbose) and not self.is_live and self.notebook is None
+        self.is_live = bool(verbose) and self.console.is_terminal and not self.console.is_jupyter
+        self.has_lines = bool(verbose) and not self.is_live
         self.n_fits, self.n_done, self.work_done = len(plan), 0, 0
         self.work = sum(run.n_components for run in plan)  # the time of a fit grows with its size
-        self.began, self.left = time.perf_counter(), ""
+        self.began = time.perf_counter()
         self.bar = bar(self.console, "fits", "left")
         self.task = self.bar.add_task(name.capitalize(), total=self.n_fits, left="")
 
     def begin(self, model: Any, title: str) -> None:
         """Before a fit, which tells the bar of each pass."""
-        if not self.is_live and self.notebook is None:
+        if not self.is_live:
             return
-        self._show(title)
+        self.bar.update(self.task, description=title)
 
         def show(record: Record, view: PassView) -> None:
-            self._show(f"{title}, pass {record.n_pass}")
+            self.bar.update(self.task, description=f"{title}, pass {record.n_pass}")
 
         model.set_params(callbacks=[*(model.callbacks or ()), show])
 
@@ -183,21 +182,12 @@ class SweepProgress:
         """After a fit, and what is known of it."""
         self.n_done += 1
         self.work_done += K
-        passed = time.perf_counter() - self.began
-        left = passed * (self.work - self.work_done) / self.work_done
-        self._show(title, f"about {in_time(left)} left" if left >= 1 else "")
+        left = (time.perf_counter() - self.began) * (self.work - self.work_done) / self.work_done
+        said = f"about {in_time(left)} left" if left >= 1 else ""
+        self.bar.update(self.task, description=title, completed=self.n_done, left=said)
         if self.has_lines:
-            said = f"{self.name}: {self.n_done} of {self.n_fits}: {title}, {found}, {seconds:.1f} s"
-            self.console.print(said, highlight=False, markup=False, soft_wrap=True)
-
-    def _show(self, title: str, left: str | None = None) -> None:
-        """What is done now, and the time that is left if that is known anew."""
-        self.left = self.left if left is None else left
-        if self.is_live:
-            self.bar.update(self.task, description=title, completed=self.n_done, left=self.left)
-        if self.notebook is not None:
-            passed, last = in_time(time.perf_counter() - self.began), self.n_done == self.n_fits
-            self.notebook.show(title, self.n_done, self.n_fits, [passed, self.left], [], last=last)
+            line = f"{self.name}: {self.n_done} of {self.n_fits}: {title}, {found}, {seconds:.1f} s"
+            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
         if self.is_live:
