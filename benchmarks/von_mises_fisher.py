@@ -31,7 +31,7 @@ from tests.twins.von_mises_fisher import Clusters, em_step
 from topmix import VonMisesFisherMixture, _core
 from topmix.base.bessel import inverse_ratio
 from topmix.base.threads import one_thread, use_threads
-from topmix.corpus.rows import Directions
+from topmix.corpus.directions import Directions
 from topmix.models.von_mises_fisher import empty, log_peak, start
 
 clock = time.perf_counter

@@ -14,7 +14,7 @@ import topmix
 from tests.twins import von_mises_fisher as twin
 from topmix import VonMisesFisherMixture
 from topmix.base.bessel import ratio
-from topmix.corpus.rows import Directions, UnitRows
+from topmix.corpus.directions import Directions, UnitRows
 from topmix.data import Rows
 from topmix.learn.history import Record, Stopping
 from topmix.models.von_mises_fisher import VonMisesFisher, cosines, empty, log_peak, sample, spread_rows, start

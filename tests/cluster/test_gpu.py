@@ -15,7 +15,6 @@ from topmix.cuda.hosted import HostedStep
 from topmix.engines.local import Serial, Threads
 from topmix.engines.ray_engine import Ray
 from topmix.engines.ray_workers import RayWorkers
-from topmix.estimators.supervised import _of_processors
 from topmix.inference import Collapsed
 from topmix.learners import Memoized, Stochastic
 
@@ -103,6 +102,6 @@ def test_other_learners_and_models(cluster, saved, estimator, parameters):
 
 
 def test_responses_of_documents_are_learned_on_processors():
-    assert _of_processors(Ray(workers=2, gpus_per_worker=1)) == Ray(workers=2)
-    assert _of_processors(Emulated()) == Threads()
-    assert _of_processors(Serial()) == Serial()
+    assert Ray(workers=2, gpus_per_worker=1).of_processors() == Ray(workers=2)
+    assert Emulated().of_processors() == Threads()
+    assert Serial().of_processors() == Serial()

@@ -24,15 +24,7 @@ from topmix.base.checks import CorpusError
 from topmix.base.component import is_whole
 from topmix.base.paths import is_remote, path_of
 from topmix.corpus.builder import Row, RowBuilder
-from topmix.corpus.counts import (
-    MAX_WORDS,
-    CorpusRows,
-    as_rows,
-    check_lengths,
-    check_n_words,
-    rows_from_array,
-    tidy,
-)
+from topmix.corpus.counts import MAX_WORDS, CorpusRows, as_rows, check_lengths, check_n_words, rows_from_array, tidy
 from topmix.corpus.design import DesignRows
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.corpus.store import open_store, parts_of, write_store

@@ -7,7 +7,8 @@ from sklearn.utils import check_random_state
 
 from topmix.base.bessel import LARGEST as LARGEST_CONCENTRATION, ratio
 from topmix.base.checks import CorpusError, count_of_active, one_of, positive_number
-from topmix.corpus.rows import Directions, Rows
+from topmix.corpus.directions import Directions
+from topmix.corpus.rows import Rows
 from topmix.estimators.declared import responsibilities
 from topmix.estimators.estimator import learned
 from topmix.estimators.vectors import VectorMixture

@@ -341,8 +341,7 @@ def shown(verbose: int | None, n_passes: int, n_tokens: float | None, title: str
 
 
 def describe(record: Record, n_tokens: float | None, unit: str = "token") -> str:
-    """The objective and the speed so far, initialisation counted. Of a cluster its workers, the bytes of a pass, and
-    the memory of the largest worker too."""
+    """The objective and the speed so far, initialisation counted; of a cluster its workers, bytes and memory too."""
     said, w = f"objective {record.objective:.6g}", record.workers
     if n_tokens:
         speed = n_tokens * record.n_pass / max(record.seconds, 1e-9)

@@ -116,7 +116,7 @@ WeightPrior: TypeAlias = Callable[[int], Allocation]  # the prior on the weights
 Piece: TypeAlias = tuple[np.ndarray, MixtureStats]  # [new, K] how much new clusters have of each of these
 
 
-class Clusters:
+class ClusterModel:
     """What mixtures and admixtures share."""
 
     likelihood: Likelihood
@@ -156,7 +156,7 @@ class MixtureTables(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mixture(Clusters):
+class Mixture(ClusterModel):
     """p(x_n) = sum_k pi_k F(x_n | phi_k).  docs/math.md, section 1."""
 
     allocation: Allocation
@@ -229,7 +229,7 @@ class AdmixtureTables(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Admixture(Clusters):
+class Admixture(ClusterModel):
     """p(x_n) = sum_k pi_dk F(x_n | phi_k) for the rows n of group d. Statistics have MixtureStats in place of words."""
 
     prior: Prior

@@ -52,7 +52,7 @@ def chosen(settings: Settings, group: Mapping[str, Flag]) -> Settings:
     return {name: value for name, value in settings.items() if name in group}
 
 
-class Documents(NamedTuple):
+class DocumentsAt(NamedTuple):
     """What is at a path, and how to read it."""
 
     source: Source
@@ -60,7 +60,7 @@ class Documents(NamedTuple):
     cutting: Settings  # of texts into words
 
     @classmethod
-    def at(cls, path: Path, settings: Settings) -> Documents:
+    def at(cls, path: Path, settings: Settings) -> DocumentsAt:
         """As the options say."""
         if not path.exists():
             raise ValueError(f"{path}: there is no such file or folder")
@@ -137,7 +137,7 @@ class ReadData:
 
     X: Corpus | Rows
     path: Path  # of columns
-    documents: Documents | None = None
+    documents: DocumentsAt | None = None
     words: Corpus | None = None
     n_unknown: float = 0  # tokens that are not in the vocabulary of the model
 
@@ -180,7 +180,7 @@ def read_data(
         why = "needs the group of each row: name a column of the table, or a file" if has_groups else "knows no groups"
         raise typer.BadParameter(f"{name} {why}", param_hint="--groups")
     if has_counts:
-        documents, n_unknown = Documents.at(path, settings), 0.0
+        documents, n_unknown = DocumentsAt.at(path, settings), 0.0
         if fitted is None:
             corpus = documents.to_fit(estimator)
         else:
@@ -206,7 +206,7 @@ def read_data(
     rows = in_groups(rows, of_rows) if has_groups else rows
     if texts is None:
         return ReadData(rows, path)
-    documents = Documents.at(texts, settings)
+    documents = DocumentsAt.at(texts, settings)
     if fitted is not None and fitted.has_words:
         words = documents.to_model(estimator).corpus
     else:
