@@ -9,7 +9,7 @@ import typer
 
 from topmix.apps.command import options
 from topmix.apps.command.command import app_of, check_output, note, print_json
-from topmix.apps.command.documents import FIT_DEFAULTS, FIT_GROUPS, Documents, read_data
+from topmix.apps.command.documents import FIT_DEFAULTS, FIT_GROUPS, DocumentsAt, read_data
 from topmix.apps.command.models import load_model
 from topmix.apps.export import EXPORTS, export
 from topmix.base.checks import CorpusError
@@ -57,7 +57,7 @@ def convert(
     else:
         is_ours = to == "topmix" or (to is None and output.suffix == ".topmix")
         can_be_read = output.is_file() or not output.exists()  # not a device
-        found = Documents.at(source, settings).to_fit(LDA(), output if is_ours and can_be_read else None)
+        found = DocumentsAt.at(source, settings).to_fit(LDA(), output if is_ours and can_be_read else None)
         if not is_ours or found.path != output:
             write_corpus(found, output, to)
         about = {"n_docs": found.n_docs, "n_words": found.n_words, "n_tokens": found.n_tokens}

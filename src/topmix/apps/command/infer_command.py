@@ -105,7 +105,7 @@ def _blocks(model: BaseEstimator, source: Path, settings: options.Settings, grou
 def _documents(model: BaseEstimator, source: Path, settings: options.Settings) -> Iterator[InWords]:
     """In the columns of the model, in parts. "-" is standard input, with one text or JSON object per line."""
     if source != STANDARD_INPUT:
-        found = documents.Documents.at(source, settings)
+        found = documents.DocumentsAt.at(source, settings)
         return documents.parts_for(model, found.source, found.how)
     how = TextFormat(**documents.chosen(settings, documents.READING))
 

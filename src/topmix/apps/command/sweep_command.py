@@ -12,7 +12,7 @@ from rich.console import Console
 import topmix
 from topmix.apps.command import options
 from topmix.apps.command.command import INTERRUPTED, app_of, check_output, print_json
-from topmix.apps.command.documents import FIT_DEFAULTS, FIT_GROUPS, Documents, read_data
+from topmix.apps.command.documents import FIT_DEFAULTS, FIT_GROUPS, DocumentsAt, read_data
 from topmix.apps.command.models import PREFERRED, configure, fit_flags, make_estimator, model_option
 from topmix.apps.report import write_report
 from topmix.selection.consensus import SWEEPS
@@ -133,7 +133,7 @@ def consensus(
         estimator.set_params(inference=Collapsed(sweeps=SWEEPS))
     configure(estimator, settings, threads)
     with Console(stderr=True).status(f"Reading {source} ..."):
-        corpus = Documents.at(source, settings).to_fit(estimator)
+        corpus = DocumentsAt.at(source, settings).to_fit(estimator)
     show = int(sys.stderr.isatty() and not quiet)
     result = topmix.consensus(corpus, fits=fits, estimator=estimator, random_state=seed, verbose=show)
     result.model.save(output)
