@@ -25,7 +25,7 @@ class FromGamma(LDA):
         problem, alpha = super()._problem(*args, **more), self.doc_topic_prior
 
         def step(shard, tables, memory, scratch):
-            prior, start = tables.prior_of(shard), self.draw(shard.n_rows) - alpha
+            prior, start = tables.prior.of(shard.design), self.draw(shard.n_rows) - alpha
             words, docs, H, _ = solve(shard, tables, scratch, start=start, prior=prior)
             return StepResult(prior.summarise(words, docs, shard.lengths, H))
 

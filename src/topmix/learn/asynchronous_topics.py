@@ -16,6 +16,7 @@ from topmix.corpus.shard import Shard, Shards, row_sums
 from topmix.engines.blocks import BlockError, BlockRows
 from topmix.engines.engine import Engine
 from topmix.learn.asynchronous_workers import OnCluster, OwnRows
+from topmix.models.document_prior import DocumentPrior, DocumentSums
 from topmix.models.statistics import TopicStats
 from topmix.models.topics import TopicModel
 from topmix.models.words import WordTotal
@@ -73,11 +74,10 @@ def split_documents(indptr: np.ndarray, workers: int) -> np.ndarray:
 def statistics(snapshot: Snapshot, model: TopicModel, lengths: np.ndarray) -> TopicStats:
     """Of all documents, Eq. (3.8), from what the workers posted at the end of a pass. `lengths` are their tokens."""
     S, H, log_gammas, rise = snapshot
-    alpha, n_docs = model.prior.alpha, len(lengths)
-    after = lengths + alpha.sum()
-    T = rise + n_docs * digamma(alpha) - digamma(after).sum()
-    G = log_gammas + n_docs * gammaln(alpha).sum() - gammaln(after).sum()
-    return TopicStats(WordTotal.of(S), float(n_docs), H, float(G), -float(alpha @ T), T, alpha * rise)
+    prior, after = model.prior, lengths + model.prior.alpha.sum()
+    assert isinstance(prior, DocumentPrior)
+    sums = DocumentSums(len(lengths), digamma(after).sum(), rise, rise, 0.0, log_gammas, gammaln(after).sum())
+    return prior.stats(WordTotal.of(S), sums, H)
 
 
 class AsynchronousTopics(OwnRows[TopicModel]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -192,7 +192,6 @@ class Fit:
         self.schedule, self.stopping = Schedule(self, np.random.default_rng(0)), Stopping(0, 0.0)
         self.passes: Passes = no_passes()
         self.batches: Batches = []
-        self.updates_per_pass = 1
         self.is_told = self.is_stopped = self.converged = False
         self.last: object = None  # what was fitted after the last pass that was copied, and its number
         self.last_pass = 0
@@ -213,15 +212,12 @@ class Fit:
             p.data, self.model if moment is None else moment.next_model, self.batches, p.step, p.engine, p.threads,
             p.n_active, p.max_iter - len(self.history), p.weight, is_warm=p.is_warm or moment is not None,
         )  # fmt: skip
-        self.updates_per_pass = p.learner.updates_per_pass(len(self.batches))
-        warm_up = p.warm_up or p.learner.warm_up_passes(task)
-        self.stopping = Stopping(p.max_iter, p.least_gain, warm_up=warm_up, before=p.before)
         if p.max_iter:
             self.workers = p.learner.open(task, rng)
         self.schedule = p.plan(self, rng)
-        direction = self.schedule.direction(self.model)
+        direction, warm_up = self.schedule.direction(self.model), p.warm_up or p.learner.warm_up_passes(task)
         direction = p.learner.direction if direction == "rises" else direction
-        self.stopping = replace(self.stopping, direction=direction)
+        self.stopping = Stopping(p.max_iter, p.least_gain, direction, warm_up, p.before)
         if self.workers is not None:
             workers, learner, state = self.workers, p.learner, self.state
             placed = workers.place(self.model) if moment is None else self._resumed(moment)
@@ -333,7 +329,7 @@ class Fit:
             if now is not None:  # in the middle of a pass
                 raise Interrupted(self._fitted(now)) from None
             raise
-        n_updates = len(self.history) * self.updates_per_pass
+        n_updates = len(self.history) * self.problem.learner.updates_per_pass(len(self.batches))
         return Outcome(self.schedule.ended(self.model), self.history, self.converged, n_updates)
 
     def close(self) -> None:

@@ -164,9 +164,8 @@ class Batch(Learner):
 # during the pass, and none of them is left at its end. Whoever changes the model between two passes may set new ones in
 # the state, which fade through the next pass.
 #
-# Momentum is made of the same. Passes move clusters in much the same direction for a long time. So a pass starts from
-# the total plus a multiple of what the last pass has changed, and that fades while its rounds replace it by what the
-# data say. At the end of the pass none of it is left, and the objective is exact.
+# Momentum (models/momentum.py) is made of the same: what a pass starts from besides the total fades while its rounds
+# replace it by what the data say.
 
 MOST_MOMENTUM = 10.0
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from topmix import _core
 from topmix.base.fields import CheckedReader, Writer
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.shard import Shard, row_sums
+from topmix.corpus.shard import row_sums
 from topmix.models.categorical import spread_rows
 from topmix.models.document_prior import Population, Prior
 from topmix.models.statistics import PseudoCounts, TopicStats
@@ -78,10 +78,6 @@ class TopicTables(NamedTuple):
     posterior: str  # "variational" | "collapsed"
     document_options: DocumentOptions
     partner: np.ndarray | None  # [K] int32: the topic that each may be merged with, or -1
-
-    def prior_of(self, shard: Shard) -> Prior:
-        """The prior of these documents, or their own."""
-        return self.prior.of(shard.design)
 
 
 @dataclass(frozen=True)

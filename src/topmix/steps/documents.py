@@ -40,7 +40,7 @@ def solve(
     is that visit where the topics' counts contain it and own tokens are discounted. `prior` is that of the documents,
     where the caller has it.
     """
-    prior, begin = prior or tables.prior_of(shard), None
+    prior, begin = prior or tables.prior.of(shard.design), None
     if isinstance(start, DocTopics):
         begin = _core.Start((start.indptr, start.topic, start.count))
     elif start is not None:
@@ -85,7 +85,7 @@ class TopicStep:
     ) -> StepResult:
         memory = memory or Visit(0)
         times, last, z = memory.times, memory.docs, memory.z
-        options, prior = tables.document_options, tables.prior_of(shard)
+        options, prior = tables.document_options, tables.prior.of(shard.design)
         if options.sampling is not None:
             sampled = sample(shard, tables, options.sampling, z, last, prior)
             stats = prior.summarise(sampled.words, sampled.docs, shard.lengths, 0.0)
@@ -124,7 +124,7 @@ def sample(
     prior: Prior | None = None,
 ) -> SampledDocuments:
     """Each token again, given all others; or, where tokens have no topics z yet, given those of their documents."""
-    prior = prior or tables.prior_of(shard)
+    prior = prior or tables.prior.of(shard.design)
     scale = 1.0 if sampling.concentration is None else sampling.concentration / prior.alpha.sum()
     alpha = prior.alpha * scale
     given = None
@@ -152,7 +152,7 @@ class FoldIn:
     want_bound: bool = False
 
     def __call__(self, shard: Shard, tables: TopicTables, memory: object, scratch: _core.TopicScratch) -> StepResult:
-        prior = tables.prior_of(shard)
+        prior = tables.prior.of(shard.design)
         words, docs, H, _ = solve(shard, tables, scratch, want_words=self.want_bound, prior=prior)
         if not self.want_bound:
             return StepResult(FoldedIn(docs, float("nan")))
@@ -170,11 +170,8 @@ class FoldIn:
 # cpp/steps/cvb0.hpp has the equations.
 
 
-class Gammas(NamedTuple):
-    """What CVB0 remembers of a shard: the responsibilities of each entry."""
-
-    topic: np.ndarray  # [nnz, L] uint16
-    share: np.ndarray  # [nnz, L] float32
+# What it remembers of a shard: topics [nnz, L] uint16 of each entry, and their shares [nnz, L] float32.
+Gammas = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -184,13 +181,13 @@ class CVB0Step:
     def __call__(
         self, shard: Shard, tables: TopicTables, memory: Gammas | None, scratch: _core.TopicScratch
     ) -> StepResult:
-        prior = tables.prior_of(shard)
+        prior = tables.prior.of(shard.design)
         alpha, L = prior.alpha.astype(np.float32), tables.document_options.L(tables.words.table.shape[1])
         words, docs, H, sweeps, gammas = _core.cvb0_step(
             shard.native, tables.words, alpha, L, self.burn_in, memory, threads(), prior.own()
         )
         stats = prior.summarise(WordStats(shard.cols, *words), DocTopics(*docs), shard.lengths, H)
-        return StepResult(stats, Gammas(*gammas), {"iterations": float(sweeps)})
+        return StepResult(stats, gammas, {"iterations": float(sweeps)})
 
 
 # The local step of SCVB0: each token moves its document's online average.  cpp/steps/scvb0.hpp has the equations.
@@ -220,7 +217,7 @@ class SCVB0Step:
         """`averages` [documents, K] receives N^Theta, for tests."""
         visits, L = memory.times if memory else 0, tables.document_options.L(tables.words.table.shape[1])
         options = _core.SCVB0Options(self.scale, self.offset, self.decay, self.burn_in, L, self.seed)
-        prior = tables.prior_of(shard)
+        prior = tables.prior.of(shard.design)
         alpha = prior.alpha.astype(np.float32)
         words, docs, H, updates = _core.scvb0_step(
             shard.native, tables.words.table, alpha, options, visits, threads(), scratch, averages, prior.own()
