@@ -24,24 +24,10 @@ if TYPE_CHECKING:
     SUPERVISED: dict[str, Any]  # those that need y
 
 __all__ = [
-    "ESTIMATORS",
-    "HDP",
-    "LDA",
-    "SUPERVISED",
-    "CombinatorialLDA",
-    "GaussianAdmixture",
-    "GaussianMixture",
-    "GibbsLDA",
-    "LabelledLDA",
-    "MultinomialMixture",
-    "Predictor",
-    "Seeds",
-    "SupervisedLDA",
-    "VonMisesFisherAdmixture",
-    "VonMisesFisherMixture",
-    "load",
-    "load_predictor",
-]
+    "ESTIMATORS", "HDP", "LDA", "SUPERVISED", "CombinatorialLDA", "GaussianAdmixture", "GaussianMixture", "GibbsLDA",
+    "LabelledLDA", "MultinomialMixture", "Predictor", "Seeds", "SupervisedLDA", "VonMisesFisherAdmixture",
+    "VonMisesFisherMixture", "load", "load_predictor",
+]  # fmt: skip
 
 _HOMES = {name: f"topmix.estimators.{module}" for name, module in MODULE_OF.items()} | {
     "Predictor": "topmix.results.predictor",

@@ -15,7 +15,7 @@ from topmix.estimators.estimator import learned
 from topmix.estimators.vectors import VectorMixture
 from topmix.io.reading import Reading
 from topmix.io.rows import read_rows
-from topmix.learn.clusters import GaussianStart
+from topmix.learn.clusters import GaussianStart, Parts
 from topmix.models.frame import SHAPES
 from topmix.models.gaussian import Gaussian
 from topmix.models.gaussian_start import STARTS
@@ -197,9 +197,7 @@ class GaussianMixture(VectorMixture):
             "reg_covar": number_from(self.reg_covar, "reg_covar", 0.0, MOST_POSITIVE),
         }
 
-    def _given_clusters(
-        self, given: Settings, K: int, D: int
-    ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    def _given_clusters(self, given: Settings, K: int, D: int) -> Parts:
         """Weights, means and covariances, the inverse of precisions, as far as init_params gives them."""
         where, unknown = "init_params: ", given.keys() - {"weights", "means", "precisions"}
         if unknown:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Self, Unpack
 
 import numpy as np
+from sklearn.utils import Tags
 
 from topmix import _core
 from topmix.base.checks import count_of_components, positive_number, whole_number, whole_number_or_none
@@ -113,6 +114,11 @@ class TargetTopics(FiniteTopics):
     def _theta(self, X: object) -> np.ndarray:
         refuse_iterator(X)
         return np.asarray(self.transform(X))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
 
 class LDA(Seeded, FiniteTopics):

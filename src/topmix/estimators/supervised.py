@@ -172,7 +172,6 @@ class LabelledLDA(ClassifierMixin, TargetTopics, kw_only=False):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         tags.classifier_tags.poor_score = True  # on points in the plane, which are no counts
-        tags.target_tags.required = True
         return tags
 
 
@@ -332,7 +331,6 @@ class SupervisedLDA(Seeded, TargetTopics):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
         if self.response == CLASSES:
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags(poor_score=True)
         else:

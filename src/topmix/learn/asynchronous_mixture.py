@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -84,9 +84,7 @@ class TravellingClusters(ABC):
 
 
 @dataclass(frozen=True)
-class GaussianClusters(TravellingClusters):
-    """Dense rows."""
-
+class SomeGaussians(TravellingClusters):
     model: Gaussian  # without clusters
     weight_prior: float
 
@@ -95,6 +93,10 @@ class GaussianClusters(TravellingClusters):
         B, reg = (g.shape.packed(np.asarray(x)[None])[0].ravel() for x in (p.B, p.reg))
         flags = not g.zero_mean, g.objective == "vb"
         return _core.NormalWishart(g.shape.quadratic, *flags, p.beta, p.m, p.nu, B, reg, self.weight_prior)
+
+
+class GaussianClusters(SomeGaussians):
+    """Dense rows."""
 
     def rows(self, rows: VectorShard, threads: int) -> _core.ClusterRows:
         frame, x = self.model.frame, rows.rows_as("float64")
@@ -120,7 +122,7 @@ class GaussianClusters(TravellingClusters):
         return empty
 
 
-class SparseGaussianClusters(GaussianClusters):
+class SparseGaussianClusters(SomeGaussians):
     """Sparse rows, with a variance for each column."""
 
     are_compared: ClassVar[bool] = True
@@ -134,9 +136,6 @@ class SparseGaussianClusters(GaussianClusters):
         scale = np.ascontiguousarray(self.model.frame.scale)
         return _core.SparseGaussianRows(self.prior(), scale, self.zero, _core.SparseRows(*entries(rows)))
 
-    def centres(self, model: Mixture) -> np.ndarray | None:
-        return None
-
     def numbers(self, model: Mixture) -> np.ndarray:
         """N, and what rows add to both moments of a column beyond what rows of zeros would."""
         t, zero = gaussian(model).total, self.zero
@@ -146,9 +145,6 @@ class SparseGaussianClusters(GaussianClusters):
     def statistics(self, numbers: np.ndarray) -> GaussianStats:
         N, zero = numbers[:, 0].copy(), self.zero
         return GaussianStats(N, np.outer(N, zero) + numbers[:, 1::2], np.outer(N, zero**2) + numbers[:, 2::2])
-
-    def without_rows(self, numbers: np.ndarray) -> np.ndarray:
-        return np.zeros_like(numbers)
 
 
 @dataclass(frozen=True)
@@ -175,7 +171,7 @@ def clusters_of(model: Mixture, data: Corpus | Rows) -> TravellingClusters:
     if isinstance(g, Categorical):
         return CategoricalClusters(g.eta[:, 0], g.objective == "vb", weight_prior)
     assert isinstance(g, Gaussian)
-    empty = Gaussian(g.covariance_type, g.objective, g.zero_mean, g.dtype, g.frame, g.prior, g.zeros(g.shape.D, 0))
+    empty = replace(g, total=g.zeros(g.shape.D, 0), n_candidates=0, near=None, age=0)
     kind = SparseGaussianClusters if data.is_sparse else GaussianClusters
     return kind(empty, weight_prior)
 

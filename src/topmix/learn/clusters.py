@@ -73,6 +73,7 @@ def first_clusters(
     return model, None if N is None else model.as_stats()
 
 
+Parts = tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]  # weights, means and covariances of the user
 Sample = tuple[np.ndarray, np.ndarray | None]  # rows in a random order, and their weights, on average one
 
 
@@ -94,7 +95,7 @@ class GaussianStart:
     weights: WeightPrior
     n_active: int
     how: str | np.ndarray  # one of STARTS, or responsibilities [N, K]
-    parts: tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]  # weights, means and covariances of the user
+    parts: Parts
     n_candidates: int = 0
     prior: GaussianPrior | None = None  # which the first start chose
 
