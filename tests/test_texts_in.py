@@ -181,6 +181,10 @@ def test_paths_of_texts_and_counts(wanted, tmp_path):
         model = lda().fit(tmp_path / name)
         np.testing.assert_array_equal(model.transform(tmp_path / name), wanted)
         np.testing.assert_array_equal(model.transform(TEXTS), wanted)
+    others = from_texts(TEXTS, min_df=1)  # in the columns of the model by the names of words
+    others.save(tmp_path / "others.topmix")
+    assert others.n_words > model.n_features_in_
+    np.testing.assert_array_equal(model.transform(tmp_path / "others.topmix"), wanted)
     with pytest.raises(FileNotFoundError, match="pass a list of strings"):
         lda().fit("the boat and the sea")
 

@@ -135,6 +135,14 @@ def test_texts_of_other_kinds_in_a_folder_are_not_left_out_silently(tmp_path):
     assert len(list(read_texts(tmp_path, pattern="*"))) == 4
 
 
+@pytest.mark.parametrize("suffix", [".md", ""])
+def test_a_folder_without_txt_files_has_those_of_its_most_common_kind(suffix, tmp_path):
+    for name in (f"a{suffix}", f"b{suffix}", f"c{suffix}", "d.rst", "picture.png"):
+        (tmp_path / name).write_text("fox")
+    with pytest.warns(UserWarning, match=r"left out \(1 \.rst\)"):
+        assert [name for name, _ in read_texts(tmp_path)] == [f"a{suffix}", f"b{suffix}", f"c{suffix}"]
+
+
 def test_missing_path_and_folder_without_texts(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_texts(tmp_path / "none.txt")
