@@ -16,22 +16,26 @@ documents, of_topic         example documents, and per topic the positions of it
 
 from __future__ import annotations
 
+import html
+import io
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topmix._version import __version__
+from topmix.apps import plot
 from topmix.apps.page import REPORT, Json, asset, embedded_json, frame, joined, pack, rounded, safe_head, style
 from topmix.apps.page.documents import LEAST_SHOWN, Column, Mixes, TopicMarker, columns_of
-from topmix.apps.page.sweep import sweep_page
 from topmix.apps.page.topics import candidates, overview, tree
 from topmix.base.atomic import atomic_write, check_can_write
 from topmix.corpus.corpus import Corpus
 from topmix.results.coherence import npmi_coherence
 from topmix.results.view import TopicView, quality
-from topmix.selection.result import SweepResult
+from topmix.selection.result import SweepResult, about, advice, html_table
 from topmix.selection.views import Model, ModelView, proportions
 
 LOOKUP_WORDS, LOOKUP_TOPICS = 30_000, 6
@@ -188,3 +192,35 @@ def _shares(mixes: Mixes, column: Column) -> Json:
         "groups": [[column.groups[g][:LONGEST_NAME], int(n[g])] for g in shown],
         "shares": rounded(np.nan_to_num(share.T[shown])),
     }
+
+
+# The page of a sweep, without a script: the recommendation, the curves of its measures, and the table.
+
+
+def sweep_page(result: SweepResult, title: str) -> str:
+    return frame(
+        title,
+        template="sweep.html",
+        head=safe_head(style("sweep.css")),
+        about=about(result),
+        advice=advice(result),
+        curves=curves(result),
+        table=html_table(result),
+        version=html.escape(__version__),
+    )
+
+
+def curves(result: SweepResult) -> str:
+    """What `topmix.plot.sweep` draws, as SVG; nothing where matplotlib is not installed."""
+    try:
+        from matplotlib import pyplot, rc_context
+    except ImportError:
+        return ""
+    out, nothing = io.StringIO(), dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    with rc_context({"svg.hashsalt": "topmix"}):  # names of parts are not random
+        figure = plot.sweep(result).get_figure(root=True)
+        assert figure is not None
+        figure.savefig(out, format="svg", metadata=nothing)
+        pyplot.close(figure)
+    _, svg, drawing = out.getvalue().partition("<svg")
+    return svg + re.sub(r' xmlns(:\w+)?="[^"]*"', "", drawing)
