@@ -132,7 +132,8 @@ def test_the_parallel_learner_comes_to_where_the_textbook_stands_still(learner, 
     *_, (model, _, _) = islice(learner.passes(start_model(corpus, K, 1, L), workers, State()), 300)
     memory = [workers.recall()[b] for b in range(n_shards)]
     gamma = np.zeros((*X.shape, K))
-    gamma[X > 0] = dense(np.concatenate([m.topic for m in memory]), np.concatenate([m.share for m in memory]), K)
+    topics, shares = (np.concatenate(parts) for parts in zip(*memory, strict=True))
+    gamma[X > 0] = dense(topics, shares, K)
     after = textbook(X, model.prior.alpha, ETA, gamma.copy(), 50, L)
     np.testing.assert_allclose(after, gamma, atol=5e-3)
     np.testing.assert_allclose(np.einsum("dv,dvk->vk", X, after), model.words.total.counts(), atol=0.05)
