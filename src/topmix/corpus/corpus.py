@@ -65,7 +65,6 @@ class Corpus:
 
     groups: ClassVar[GroupedRows | None] = None  # of rows of numbers
     is_sparse: ClassVar[bool] = True
-    in_pieces: ClassVar[bool] = False  # whether a shard is visited a piece at a time
     usual_batch: ClassVar[int] = 512  # documents of a stochastic step
 
     def __init__(

@@ -36,7 +36,7 @@ class Rows:
     """
 
     is_sparse: ClassVar[bool] = False
-    in_pieces: ClassVar[bool] = True  # whether a shard is visited a piece at a time
+    csr: sp.csr_array | None = None  # of sparse rows
     usual_batch: ClassVar[int] = 4096  # rows of a stochastic step
 
     def __init__(self, X: object, feature_names: Sequence[str] | None = None, *, check: bool = True) -> None:
@@ -94,10 +94,6 @@ class Rows:
     def shape(self) -> tuple[int, int]:
         return self.data.shape[0], self.data.shape[1]
 
-    @property
-    def nnz(self) -> int:
-        return self.data.shape[0] * self.data.shape[1]
-
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -114,31 +110,14 @@ class Rows:
 
     # What groups of rows have (GroupedRows), for those who need not know whether there are any.
 
+    groups: GroupedRows | None = None  # themselves
+    starts: NDArray[np.int64] | None = None
     texts: sp.csr_array | None = None
-
-    @property
-    def groups(self) -> GroupedRows | None:
-        """The same, if they are in groups."""
-        return None
 
     @property
     def rows(self) -> Rows:
         """The rows of all groups; here the same."""
         return self
-
-    @property
-    def vectors(self) -> Rows:
-        """The same: documents may have vectors beside them (corpus/corpus.py)."""
-        return self
-
-    def offsets(self) -> NDArray[np.int64] | None:
-        """Where each group begins."""
-        return None
-
-    @property
-    def csr(self) -> sp.csr_array | None:
-        """Of sparse rows."""
-        return None
 
     def alone(self) -> Rows:
         """Without rows that are in no group."""
@@ -170,29 +149,16 @@ class SparseArray:
     """Sparse rows in the place of an array of shape (N, D)."""
 
     def __init__(self, csr: sp.csr_array) -> None:
-        self.csr = csr
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        n, D = self.csr.shape
-        return int(n), int(D)
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.csr.dtype
-
-    @property
-    def itemsize(self) -> int:
-        return int(self.dtype.itemsize)
+        n, D = csr.shape
+        self.csr, self.shape = csr, (int(n), int(D))
+        self.dtype: np.dtype = csr.dtype
+        self.itemsize = self.dtype.itemsize
 
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: int | slice | np.ndarray) -> np.ndarray:
-        """Dense rows, or one."""
-        if isinstance(rows, int):
-            return np.asarray(self.csr[[rows]].toarray())[0]
-        return np.asarray(self.csr[rows].toarray())
+    def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
+        return np.asarray(self.csr[rows].toarray())  # dense
 
     def part(self, rows: slice | np.ndarray) -> SparseArray:
         """The chosen rows, sparse."""
@@ -215,7 +181,7 @@ class SparseRows(Rows):
         self.path = None
 
     @property
-    def csr(self) -> sp.csr_array:
+    def csr(self) -> sp.csr_array:  # type: ignore[override]
         return self.data.csr
 
     @property
@@ -244,6 +210,7 @@ class GroupedRows(Rows):
     never part the rows of one."""
 
     usual_batch: ClassVar[int] = 512
+    starts: NDArray[np.int64]
 
     def __init__(
         self,
@@ -265,20 +232,16 @@ class GroupedRows(Rows):
 
     def __getitem__(self, groups: slice | ArrayLike) -> GroupedRows:
         """The chosen groups; their rows stay where they are."""
-        rows, starts = self.of_groups(groups if isinstance(groups, slice) else np.asarray(groups))
-        order = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        order, starts = self._each(np.arange(len(self))[groups])  # type: ignore[index]  # lists, too
         return GroupedRows(self.rows, starts, order, texts=self.texts)
 
     @property
-    def groups(self) -> GroupedRows:
+    def groups(self) -> GroupedRows:  # type: ignore[override]
         return self
 
     @property
     def rows(self) -> Rows:
         return self._rows
-
-    def offsets(self) -> NDArray[np.int64]:
-        return self.starts
 
     def alone(self) -> GroupedRows:
         if self.starts[-1] == len(self.rows):
@@ -325,7 +288,9 @@ class GroupedRows(Rows):
             begin, end = self.starts[a], self.starts[max(a, b)]
             rows = slice(int(begin), int(end))
             return rows if self.order is None else self.order[rows], self.starts[a : b + 1] - begin
-        chosen = np.arange(len(self))[groups]
+        return self._each(np.arange(len(self))[groups])
+
+    def _each(self, chosen: np.ndarray) -> tuple[np.ndarray, NDArray[np.int64]]:
         sizes = np.diff(self.starts)[chosen]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         each = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from topmix import _core
 from topmix.base.checks import CorpusError
@@ -314,6 +314,8 @@ class Shards(Sequence[SomeShard]):
         keep: bool = True,
     ):
         self.corpus, self.rows, self.weight = corpus, rows, weight
+        # Whose shards are read by those who visit them; None: rows are in memory, or rows of numbers
+        self.saved = corpus if isinstance(corpus, Corpus) and corpus.path is not None else None
         is_weighed = weight is not None and not isinstance(corpus, GroupedRows)  # each group counts as one
         self.n_rows = float(weight.sum()) if is_weighed and weight is not None else float(len(corpus))
         self._kept: dict[int, Shard] | None = {} if keep and corpus.path is None else None
@@ -344,15 +346,9 @@ class Shards(Sequence[SomeShard]):
         """What to send to somebody who is to visit shard b: the shard, or a SavedShard, for which nothing is read."""
         return self._saved(b) or self[b]
 
-    @property
-    def are_read_there(self) -> bool:
-        """Whether those who visit shards read them, from the file of a corpus."""
-        return self.corpus.path is not None and not self.corpus.in_pieces
-
     def _saved(self, b: int) -> SavedShard | None:
-        """None where the rows are in memory, or rows of numbers."""
-        corpus, rows = self.corpus, self.rows[b]
-        if isinstance(corpus, Rows) or corpus.path is None:
+        corpus, rows = self.saved, self.rows[b]
+        if corpus is None or corpus.path is None:
             return None
         weight = None if self.weight is None else self.weight[rows]
         design = None if corpus.design is None else corpus.design[rows]
@@ -362,9 +358,11 @@ class Shards(Sequence[SomeShard]):
 
 def in_order(corpus: Corpus | Rows, entries: int = ENTRIES_PER_SHARD) -> list[slice | np.ndarray]:
     """Shards of consecutive rows, about `entries` entries each, for passes without updates between shards."""
-    step, starts = entries, corpus.offsets()
-    if corpus.in_pieces:  # a shard may have more entries
-        step = max(1, 8 * entries // max(corpus.shape[1], 1))
+    starts: NDArray[np.int64] | None
+    if isinstance(corpus, Corpus):
+        step, starts = entries, corpus.offsets()
+    else:  # rows are computed in pieces, so a shard may have more entries
+        step, starts = max(1, 8 * entries // max(corpus.shape[1], 1)), corpus.starts
     at = np.arange(step, len(corpus) if starts is None else starts[-1], step)
     if starts is not None:
         at = np.searchsorted(starts, at)

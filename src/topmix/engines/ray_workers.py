@@ -224,7 +224,7 @@ class RayWorkers(Workers):
 
     def _ask_columns(self, shards: Sequence[int]) -> None:
         """Words of shards that only their workers have read."""
-        if not self.shards.are_read_there:
+        if self.shards.saved is None:
             return
         while unknown := [b for b in shards if b not in self._columns]:
             peers = self.pool.wait_for_one()

@@ -25,7 +25,7 @@ import numpy as np
 from topmix import _core
 from topmix.base.threads import one_thread
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.rows import Rows
+from topmix.corpus.rows import Rows, SparseRows
 from topmix.corpus.shard import Shard, Shards, SomeShard, VectorShard
 from topmix.engines.blocks import BlockError, BlockRows
 from topmix.engines.engine import Engine
@@ -202,7 +202,7 @@ def rows_per_update(name: str, likelihood: type, parameters: Mapping[str, object
             )
 
     n, D = data.shape
-    if data.is_sparse:
+    if isinstance(data, Corpus | SparseRows):
         return max(1, -(-ENTRIES_PER_COLUMN * D * n // max(data.nnz, 1)))
     return ROWS_PER_DIMENSION * D if parameters.get("covariance_type") == "full" else ROWS_PER_UPDATE
 

@@ -126,7 +126,7 @@ class Learner(Component, PassMaker):
 def count_of_batches(batch_size: int | None, data: Corpus | Rows, L: int, default: int) -> int:
     """Batches per pass: `default` of them, more where one would hold too much in memory, or as batch_size says."""
     if batch_size is None:
-        held = 0 if data.in_pieces else data.nnz * L
+        held = data.nnz * L if isinstance(data, Corpus) else 0  # rows of a table are visited a piece at a time
         return min(max(default, -(-held // PAIRS_PER_BATCH)), max(len(data), 1))
     return -(-len(data) // batch_size)
 

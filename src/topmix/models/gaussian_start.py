@@ -146,7 +146,7 @@ def summary(table: Rows, weight: np.ndarray | None, covariance_type: str, zero_m
             csr, of_rows = table.csr.astype(np.float64), np.ones(len(table)) if weight is None else weight
             total, first, second = float(of_rows.sum()), of_rows @ csr, of_rows @ csr.power(2)
         else:
-            about = about if zero_mean else np.asarray(table.data[0], np.float64)
+            about = about if zero_mean else np.asarray(table.data[:1], np.float64)[0]
             for block in table.blocks():
                 x = np.ascontiguousarray(block) - about
                 w = None if weight is None else weight[begin : begin + len(x), None]

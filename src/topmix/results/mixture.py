@@ -144,7 +144,7 @@ class FittedMixture(Fitted):
     def assign(self, rows: Corpus | Rows, solver: Solver, L: int, *, keep_clusters: bool = True) -> Iterator[Assigned]:
         """The L best clusters of all rows in their order, a shard at a time; or their likelihood alone. Rows in groups
         have at most as many as the solver keeps, given the rows of their groups, and come at once."""
-        rows = rows if rows.vectors is None else rows.vectors
+        rows = rows.vectors if isinstance(rows, Corpus) and rows.vectors is not None else rows
         if rows.groups is not None:
             yield self._assigned_in_groups(rows.groups, solver, L, keep_clusters)
             return
