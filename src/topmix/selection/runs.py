@@ -20,7 +20,7 @@ from topmix.estimators import SUPERVISED
 from topmix.estimators.estimator import Estimator
 from topmix.estimators.mixture import MixtureEstimator
 from topmix.estimators.variational import VariationalTopics
-from topmix.estimators.vectors import check_texts, documents_of, without_words
+from topmix.estimators.vectors import documents_of, without_words
 from topmix.io.documents import read
 from topmix.io.priors import beside
 from topmix.io.reading import How, Reading
@@ -53,15 +53,11 @@ class FitData(NamedTuple):
         if texts is not None and estimator._takes == "words":
             raise ValueError("texts= stand beside vectors, and the estimator is a topic model: pass them as data")
         if isinstance(estimator, MixtureEstimator):
-            rows, reading = estimator._declared()._data(data, groups)
+            rows, reading, words = estimator._declared()._documents(data, groups, texts, how, None)
             if isinstance(rows, Corpus):  # a mixture of counts
                 corpus = rows
-            else:
-                # Rows are documents, with the words beside them where there are some.
-                corpus = without_words(len(rows), 1) if texts is None else read(texts, how)[0]
-                if texts is not None:
-                    check_texts(corpus.n_docs, rows)
-                corpus = documents_of(rows, corpus)
+            else:  # rows are documents, with the words beside them where there are some
+                corpus = documents_of(rows, without_words(len(rows), 1) if words is None else words[0])
         else:
             corpus, reading = read(data, how, engine=estimator._engine())
         source, columns = data if metadata is None else metadata, {}
