@@ -69,7 +69,9 @@ class FakeFit:
 
     def __init__(self, bound_of, max_iter, n_passes):
         corpus = Corpus.from_scipy(np.eye(V)[np.arange(D) % V] * 2)
-        self.problem = SimpleNamespace(data=corpus, max_iter=max_iter, least_gain=1.0, warm_up=0, keep=None)
+        self.problem = SimpleNamespace(
+            data=corpus, corpus=corpus, max_iter=max_iter, least_gain=1.0, warm_up=0, keep=None
+        )
         self.bound_of, self.K, self.age = bound_of, 4, 0
         self.history, self.state, self.batches = [None] * n_passes, State(), [slice(0, D)]
         self.forgot = 0

@@ -67,7 +67,7 @@ KINDS = {
 def few():
     """Candidates for fewer clusters than usual."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("topmix.estimators.von_mises_fisher.MANY", 40)
+        patch.setattr("topmix.models.von_mises_fisher.MANY", 40)
         yield
 
 

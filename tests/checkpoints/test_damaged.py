@@ -56,7 +56,7 @@ HURT = {
 def few():
     """Candidates for fewer clusters than usual."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("topmix.estimators.von_mises_fisher.MANY", 33)
+        patch.setattr("topmix.models.von_mises_fisher.MANY", 33)
         yield
 
 

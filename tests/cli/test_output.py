@@ -61,7 +61,7 @@ def test_a_pipe_receives_what_a_command_writes(way, small, tmp_path):
 @pytest.mark.parametrize("name", ["n" * 256, "nowhere/file"])
 def test_a_path_that_cannot_be_written_is_said_before_the_work(way, name, small, tmp_path, monkeypatch):
     worked = []
-    for place in ("documents.Documents.at", "explore_command.write_report", "convert_command.export"):
+    for place in ("documents.DocumentsAt.at", "explore_command.write_report", "convert_command.export"):
         monkeypatch.setattr(f"topmix.apps.command.{place}", lambda *_, **__: worked.append(1))
     done = call(*command(way, small, tmp_path / name))
     assert done.exit_code == 1
@@ -71,7 +71,7 @@ def test_a_path_that_cannot_be_written_is_said_before_the_work(way, name, small,
 
 def test_a_checkpoint_that_cannot_be_written_is_said_before_the_work(small, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "topmix.apps.command.documents.Documents.at", lambda *_, **__: pytest.fail("it has read the data")
+        "topmix.apps.command.documents.DocumentsAt.at", lambda *_, **__: pytest.fail("it has read the data")
     )
     done = call(*command("fit", small, tmp_path / "m"), "--checkpoint", tmp_path / ("c" * 256))
     assert done.exit_code == 1

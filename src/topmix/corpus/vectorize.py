@@ -378,7 +378,8 @@ def check_settings(settings: object) -> None:
 def _as_declared(settings: object) -> Json:
     """Settings of `Vectorizer.to_dict` in the types of the constructor. A tokenizer is a name, or none."""
     if not isinstance(settings, Mapping) or not NAMES.issuperset(settings):
-        raise ValueError(f"these are not the settings of a Vectorizer: {settings!r:.60}")
+        unknown = sorted(map(str, set(settings) - NAMES)) if isinstance(settings, Mapping) else settings
+        raise ValueError(f"these are not the settings of a Vectorizer: {unknown!r:.60}")
     hints = declared_types(Vectorizer.__init__) | {"tokenizer": str | None}
     if settings.get("tokenizer") is not None:
         hints["token_pattern"] = str | None

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
@@ -56,9 +57,10 @@ class learned(Generic[T]):
             value = self.read(fitted)
             if self.keep:
                 vars(fitted)[self.name] = value
+        if fitted is None:  # an AttributeError too
+            raise NotFittedError(f"this {type(estimator).__name__} has no {self.name} before it is fitted")
         if value is None:
-            when = " before it is fitted" if fitted is None else ""
-            raise AttributeError(f"this {type(estimator).__name__} has no {self.name}{when}")
+            raise AttributeError(f"this {type(estimator).__name__} has no {self.name}")
         return value
 
 
