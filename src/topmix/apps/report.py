@@ -35,7 +35,7 @@ from topmix.base.atomic import atomic_write, check_can_write
 from topmix.corpus.corpus import Corpus
 from topmix.results.coherence import npmi_coherence
 from topmix.results.view import TopicView, quality
-from topmix.selection.result import SweepResult, about, advice, html_table
+from topmix.selection.result import SweepResult, html_parts
 from topmix.selection.views import Model, ModelView, proportions
 
 LOOKUP_WORDS, LOOKUP_TOPICS = 30_000, 6
@@ -202,11 +202,9 @@ def sweep_page(result: SweepResult, title: str) -> str:
         title,
         template="sweep.html",
         head=safe_head(style("sweep.css")),
-        about=about(result),
-        advice=advice(result),
         curves=curves(result),
-        table=html_table(result),
         version=html.escape(__version__),
+        **html_parts(result),
     )
 
 

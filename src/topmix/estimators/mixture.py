@@ -383,7 +383,7 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         return self
 
     def _write(self, fitted: FittedMixture, out: Writer) -> None:
-        out.value("objective", fitted.optimises)
+        out.value("objective", fitted.model.objective)
         fitted.model.write(out)
         if fitted.texts is not None:
             fitted.texts.write(out.at("texts"))

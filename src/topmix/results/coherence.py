@@ -20,7 +20,7 @@ are each in 1% of the documents. eps=0 gives −1, as in the definition of NPMI.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ def npmi_coherence(
     eps : float
         ε of the formulas; may be 0.
     """
-    return _scores(_npmi, topics, X, texts, vocabulary, window_size, top_n, per_topic, eps)
+    return _scores("npmi", topics, X, texts, vocabulary, window_size, top_n, per_topic, eps)
 
 
 def umass_coherence(
@@ -83,7 +83,7 @@ def umass_coherence(
 ) -> float | Floats:
     """Mean log probability of a top word, given a more probable top word in the same document: 0 or less, higher is
     better. The arguments are those of `npmi_coherence`; windows are whole texts."""
-    return _scores(_umass, topics, X, texts, vocabulary, None, top_n, per_topic, eps)
+    return _scores("umass", topics, X, texts, vocabulary, None, top_n, per_topic, eps)
 
 
 def cv_coherence(
@@ -99,44 +99,11 @@ def cv_coherence(
 ) -> float | Floats:
     """Mean cosine of the NPMI values of a top word with those of the whole topic. The arguments are those of
     `npmi_coherence`. The measure is defined on texts; with X, documents are the windows."""
-    return _scores(_cv, topics, X, texts, vocabulary, window_size, top_n, per_topic, eps)
-
-
-def npmi_matrix(together: NDArray[np.int64], n: int, eps: float = EPSILON) -> Floats:
-    """[words, words] n_ij from `together`, the number of documents (of n) that hold both words."""
-    p_ij = together / n
-    p = np.diag(p_ij)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.log((p_ij + eps) / np.outer(p, p)) / -np.log(p_ij + eps)
-    value[together == n] = 1.0
-    value[(p == 0) | (p == 0)[:, None]] = -1.0
-    if eps == 0:
-        value[together == 0] = -1.0
-    return value
-
-
-def _npmi(together: NDArray[np.int64], n: int, eps: float) -> float:
-    value = npmi_matrix(together, n, eps)
-    return float(value[~np.eye(len(value), dtype=bool)].mean())
-
-
-def _umass(together: NDArray[np.int64], n: int, eps: float) -> float:
-    i, j = np.tril_indices(len(together), k=-1)
-    single = np.diag(together)[j]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.log((together[i, j] / n + eps) / (single / n))
-    return float(np.where(single > 0, value, 0.0).mean())
-
-
-def _cv(together: NDArray[np.int64], n: int, eps: float) -> float:
-    vectors = npmi_matrix(together, n, eps)
-    whole = vectors.sum(axis=0)
-    norm = np.linalg.norm(vectors, axis=1) * np.linalg.norm(whole)
-    return float(np.divide(vectors @ whole, norm, out=np.zeros(len(vectors)), where=norm > 0).mean())
+    return _scores("cv", topics, X, texts, vocabulary, window_size, top_n, per_topic, eps)
 
 
 def _scores(
-    measure: Callable[[NDArray[np.int64], int, float], float],
+    measure: str,
     topics: Topics,
     X: object,
     texts: Texts | None,
@@ -170,7 +137,8 @@ def _scores(
                 raise ValueError("the topics are ids, but texts holds words: pass vocabulary=")
             lists = [[vocabulary[i] for i in t] for t in lists]
         place = {w: i for i, w in enumerate(sorted({w for t in lists for w in t}))}
-        together, n = _together([np.array([place[w] for w in t]) for t in lists], _windows(texts, place, window_size))
+        ids = [np.array([place[w] for w in t]) for t in lists]
+        parts: Iterable[sp.csr_array] = _windows(texts, place, window_size)
     else:
         if isinstance(lists[0][0], str):
             if vocabulary is None:
@@ -185,26 +153,41 @@ def _scores(
         ids, counts = [np.array(t, dtype=np.intp) for t in lists], as_counts(X)
         if max(int(t.max()) for t in ids) >= counts.shape[1]:
             raise ValueError(f"a top word is not among the {counts.shape[1]} words of the documents")
-        together, n = _together(ids, [counts])
-    if n == 0:
-        raise ValueError("there are no documents: X or texts is empty")
-    values = [measure(of_topic, n, eps) for of_topic in together]
-    return np.array(values) if per_topic else float(np.mean(values))
-
-
-def _together(topics: Sequence[NDArray[np.intp]], parts: Iterable[sp.csr_array]) -> tuple[list[NDArray[np.int64]], int]:
-    """Per topic [words, words] how many documents or windows have both, and alone on the diagonal; and of how many."""
-    used, ids = np.unique(np.concatenate(topics), return_inverse=True)
-    local = np.split(ids.astype(np.intp), np.cumsum([len(t) for t in topics])[:-1])
-    together = [np.zeros((len(t), len(t)), dtype=np.int64) for t in topics]
-    n = 0
+        parts = [counts]
+    # Per topic [words, words] how many documents or windows have both, and alone on the diagonal; and of how many.
+    used, places = np.unique(np.concatenate(ids), return_inverse=True)
+    local = np.split(places.astype(np.intp), np.cumsum([len(t) for t in ids])[:-1])
+    together, n = [np.zeros((len(t), len(t)), dtype=np.int64) for t in ids], 0
     for part in parts:
         present = sp.csc_array(part[:, used] > 0, dtype=np.int64)
         for k, t in enumerate(local):
             columns = present[:, t]
             together[k] += (columns.T @ columns).toarray()
         n += part.shape[0]
-    return together, n
+    if n == 0:
+        raise ValueError("there are no documents: X or texts is empty")
+    values = [_score(measure, of_topic, n, eps) for of_topic in together]
+    return np.array(values) if per_topic else float(np.mean(values))
+
+
+def _score(measure: str, together: NDArray[np.int64], n: int, eps: float) -> float:
+    """Of one topic, from `together` [words, words], the number of documents (of n) that hold both words."""
+    p_ij = together / n
+    p = np.diag(p_ij)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if measure == "umass":
+            i, j = np.tril_indices(len(together), k=-1)
+            return float(np.where(p[j] > 0, np.log((p_ij[i, j] + eps) / p[j]), 0.0).mean())
+        value = np.log((p_ij + eps) / np.outer(p, p)) / -np.log(p_ij + eps)
+    value[together == n] = 1.0
+    value[(p == 0) | (p == 0)[:, None]] = -1.0
+    if eps == 0:
+        value[together == 0] = -1.0
+    if measure == "npmi":
+        return float(value[~np.eye(len(value), dtype=bool)].mean())
+    whole = value.sum(axis=0)
+    norm = np.linalg.norm(value, axis=1) * np.linalg.norm(whole)
+    return float(np.divide(value @ whole, norm, out=np.zeros(len(value)), where=norm > 0).mean())
 
 
 def _windows(texts: Texts, ids: dict[str, int], size: int | None) -> Iterator[sp.csr_array]:

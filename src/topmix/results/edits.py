@@ -22,7 +22,7 @@ from topmix.models.topic_words import HeldWords
 from topmix.models.words import WordTotal
 from topmix.results.measures import hellinger
 from topmix.results.mixture import FittedMixture
-from topmix.results.seeds import STRENGTH, Seed, Word, known_columns, seed_counts, seed_words
+from topmix.results.seeds import LEAST_COUNT, STRENGTH, Seed, Word, known_columns, seed_words
 from topmix.results.tables import checked_topic
 from topmix.results.topics import Fitted, FittedTopics, Solver
 from topmix.results.view import Columns, by_columns
@@ -212,7 +212,7 @@ def seed(
     for words in map(seed_words, seeds):
         ids = known_columns(words, f.reading.words, V, "this model")
         tokens = np.maximum(total.rows(np.asarray(ids, np.int64)), 0.0).sum(axis=1)
-        counts = seed_counts(tokens, strength)
+        counts = np.maximum(strength * tokens, LEAST_COUNT)
         columns.append(sp.csc_array((counts, (ids, np.zeros(len(ids), int))), shape=(V, 1)))
     if not columns:
         raise ValueError("no seeds were given")
@@ -241,19 +241,25 @@ def seed(
 def ban(f: FittedTopics, topic: int, words: Iterable[Word]) -> FittedTopics:
     """Words kept out of a topic. Their tokens go to the topics that have them too, or to all others alike where none
     has."""
-    return _banned(_Draft(f), _topics(f, [topic]), _word_ids(f, words))
+    return _banned(f, topic, words, is_pinned=False)
 
 
 def pin(f: FittedTopics, topic: int, words: Iterable[Word]) -> FittedTopics:
     """Words kept in a topic, with all their tokens, and out of all others."""
-    [k], ids, draft = _topics(f, [topic]), _word_ids(f, words), _Draft(f)
-    draft.refuse_frozen([k])
-    draft.banned[ids, k] = False
-    return _banned(draft, [j for j in range(f.n_topics) if j != k], ids)
+    return _banned(f, topic, words, is_pinned=True)
 
 
-def _banned(draft: _Draft, topics: list[int], ids: list[int]) -> FittedTopics:
-    if draft.f.n_topics < 2 or len(ids) >= draft.f.reading.n_features:
+def _banned(f: FittedTopics, topic: int, words: Iterable[Word], *, is_pinned: bool) -> FittedTopics:
+    """Words banned from a topic, or from all others."""
+    topics, names, draft = _topics(f, [topic]), as_list(words), _Draft(f)
+    if not names:
+        raise ValueError("no words were given")
+    ids = sorted(set(known_columns(names, f.reading.words, f.reading.n_features, "this model")))
+    if is_pinned:
+        draft.refuse_frozen(topics)
+        draft.banned[ids, topics[0]] = False
+        topics = [k for k in range(f.n_topics) if k != topics[0]]
+    if f.n_topics < 2 or len(ids) >= f.reading.n_features:
         raise ValueError("words need another topic to go to, and each topic must keep some words")
     pairs, counts = np.ix_(np.array(ids), np.array(topics)), draft.total.counts()
     draft.banned[pairs] = True
@@ -351,10 +357,3 @@ def _topics(f: Fitted, topics: object) -> list[int]:
     if not is_plural(topics):
         raise ValueError(f"topics are given as a list, such as [{topics!r}], and pairs to merge as [(2, 7)]")
     return [checked_topic(f, k) for k in topics]
-
-
-def _word_ids(f: FittedTopics, words: Iterable[Word]) -> list[int]:
-    given = as_list(words)
-    if not given:
-        raise ValueError("no words were given")
-    return sorted(set(known_columns(given, f.reading.words, f.reading.n_features, "this model")))

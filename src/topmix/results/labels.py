@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -141,33 +141,33 @@ class Labels(Stored):
         x[~labelled[firsts]] = mean
         return mean, DesignRows(x, row)
 
-    def encoded(self, y: object, n_docs: int | None = None) -> sp.csr_array:
+    def encoded(self, y: object, n_docs: int) -> sp.csr_array:
         """[documents, labels] which labels documents have, of those that are known."""
-        return _indicator(_LabelsOfDocuments.of(y, n_docs, self.classes).sets, self.classes)
+        return _indicator(_sets_of(y, n_docs, self.classes)[0], self.classes)
 
     @classmethod
     def read(cls, file: CheckedReader, **given: object) -> Labels:
-        found = super().read(file)
-        if not found.classes or found.n_topics != given["K"]:
+        labels = super().read(file)
+        if not labels.classes or labels.n_topics != given["K"]:
             raise ModelFileError(f"{file.prefix}classes do not belong to {given['K']} topics")
-        return found
+        return labels
 
 
 def labels_of(y: object, n_docs: int, per_label: int, n_free: int) -> tuple[Labels, sp.csr_array]:
     """What labels there are, and [documents, labels] which of them each document has."""
-    found = _LabelsOfDocuments.of(y, n_docs)
-    names = {label for labels in found.sets for label in labels}
+    sets, is_single, n_columns = _sets_of(y, n_docs)
+    names = set(chain.from_iterable(sets))
     if not names:
         raise ValueError("no document has a label")
     classes: tuple[str | int, ...] = tuple(sorted(names, key=lambda c: (str(type(c)), c)))
-    if found.n_columns is not None:
-        classes = tuple(range(found.n_columns))
+    if n_columns is not None:
+        classes = tuple(range(n_columns))
     if not all(type(c) is str for c in classes) and not all(type(c) is int for c in classes):
         raise ValueError("labels must be strings, or whole numbers")
-    labels = Labels(classes, per_label, n_free, found.is_single)
+    labels = Labels(classes, per_label, n_free, is_single)
     if labels.n_topics > _core.MAX_TOPICS:
         raise ValueError(f"{len(classes)} labels make {labels.n_topics} topics, more than {_core.MAX_TOPICS}")
-    return labels, _indicator(found.sets, classes)
+    return labels, _indicator(sets, classes)
 
 
 def best_threshold(shares: NDArray[np.float64], Y: sp.csr_array) -> float:
@@ -180,47 +180,40 @@ def best_threshold(shares: NDArray[np.float64], Y: sp.csr_array) -> float:
     return float(np.clip((cut[best] + cut[min(best + 1, len(cut) - 1)]) / 2, 1e-6, 1.0 - 1e-6))
 
 
-class _LabelsOfDocuments(NamedTuple):
-    sets: list[list[str | int]]  # of each document
-    is_single: bool  # whether each has one at most
-    n_columns: int | None  # of the matrix that said so; None where y is no matrix
-
-    @classmethod
-    def of(cls, y: Any, n_docs: int | None, known: Sequence[str | int] | None = None) -> _LabelsOfDocuments:
-        """From a sparse matrix, an array, or a list of lists of labels."""
-        if isinstance(y, list | tuple) and any(isinstance(value, SEVERAL) for value in y):
-            rows = [list(value) for value in y if value is not None]
-            is_matrix = len({len(row) for row in rows}) == 1 and len(rows) == len(y) and len(rows[0]) > 1
-            y = np.array(rows) if is_matrix and all(x in (0, 1) for row in rows for x in row) else y
-        elif not sp.issparse(y):
-            y = np.asarray(y)
-            if y.ndim == 2 and y.shape[1] == 1 and y.dtype.kind != "b":
-                y = column_or_1d(y, warn=True)
-        if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2 and y.dtype.kind in "biuf"):
-            found = cls._of_matrix(sp.csr_array(y), known)
-        else:
-            values = [_plain(value) for value in y]
-            if any(isinstance(value, (*SEVERAL, np.ndarray)) for value in values):
-                several = [sorted({_plain(label) for label in ([] if value is None else value)}) for value in values]
-                found = cls(several, False, None)
-            elif any(isinstance(value, float) and not is_missing(value) for value in values):
-                raise ValueError("Unknown label type: continuous numbers. Labels are strings, or whole numbers")
-            else:
-                found = cls([[] if is_missing(value) else [value] for value in values], True, None)
-        if n_docs is not None:
-            check_one_each(len(found.sets), n_docs)
-        return found
-
-    @classmethod
-    def _of_matrix(cls, rows: sp.csr_array, known: Sequence[str | int] | None) -> _LabelsOfDocuments:
-        if rows.nnz and not np.isin(rows.data, (0, 1)).all():
+def _sets_of(
+    y: Any, n_docs: int, known: Sequence[str | int] | None = None
+) -> tuple[list[list[str | int]], bool, int | None]:
+    """The labels of each document, from a sparse matrix, an array, or a list of lists of labels; whether each has one
+    at most; and the columns of the matrix that said so, None where y is no matrix."""
+    if isinstance(y, list | tuple) and any(isinstance(value, SEVERAL) for value in y):
+        rows = [list(value) for value in y if value is not None]
+        is_matrix = len({len(row) for row in rows}) == 1 and len(rows) == len(y) and len(rows[0]) > 1
+        y = np.array(rows) if is_matrix and all(x in (0, 1) for row in rows for x in row) else y
+    elif not sp.issparse(y):
+        y = np.asarray(y)
+        if y.ndim == 2 and y.shape[1] == 1 and y.dtype.kind != "b":
+            y = column_or_1d(y, warn=True)
+    is_single, n_columns = False, None
+    if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2 and y.dtype.kind in "biuf"):
+        matrix = sp.csr_array(y)
+        if matrix.nnz and not np.isin(matrix.data, (0, 1)).all():
             raise ValueError("y is a matrix, which has 1 where a document has a label, and else 0")
-        if known is not None and rows.shape[1] != len(known):
-            raise ValueError(f"y has {rows.shape[1]} columns, and there are {len(known)} labels")
-        rows.eliminate_zeros()
-        names = range(rows.shape[1]) if known is None else known
-        sets = [[names[k] for k in np.sort(part).tolist()] for part in np.split(rows.indices, rows.indptr[1:-1])]
-        return cls(sets, False, rows.shape[1])
+        n_columns = matrix.shape[1]
+        if known is not None and n_columns != len(known):
+            raise ValueError(f"y has {n_columns} columns, and there are {len(known)} labels")
+        matrix.eliminate_zeros()
+        names = range(n_columns) if known is None else known
+        sets = [[names[k] for k in np.sort(part).tolist()] for part in np.split(matrix.indices, matrix.indptr[1:-1])]
+    else:
+        values = [_plain(value) for value in y]
+        if any(isinstance(value, (*SEVERAL, np.ndarray)) for value in values):
+            sets = [sorted({_plain(label) for label in ([] if value is None else value)}) for value in values]
+        elif any(isinstance(value, float) and not is_missing(value) for value in values):
+            raise ValueError("Unknown label type: continuous numbers. Labels are strings, or whole numbers")
+        else:
+            is_single, sets = True, [[] if is_missing(value) else [value] for value in values]
+    check_one_each(len(sets), n_docs)
+    return sets, is_single, n_columns
 
 
 def _plain(value: object) -> Any:
@@ -229,7 +222,7 @@ def _plain(value: object) -> Any:
 
 def _indicator(sets: Sequence[list[str | int]], classes: Sequence[str | int]) -> sp.csr_array:
     place = {label: i for i, label in enumerate(classes)}
-    if unknown := next((label for labels in sets for label in labels if label not in place), None):
+    if unknown := next((label for label in chain.from_iterable(sets) if label not in place), None):
         raise ValueError(f"the fit has not seen the label {unknown!r}")
     columns = [sorted(place[label] for label in labels) for labels in sets]
     indptr = np.concatenate([[0], np.cumsum([len(c) for c in columns])])

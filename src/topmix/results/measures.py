@@ -260,19 +260,25 @@ def centred(topic_word: NDArray[np.floating], frequency: Floats) -> NDArray[np.f
 
 def memberships(shares: sp.csr_array) -> sp.csr_array:
     """[K, rows] unit rows: to which documents a cluster belongs. [rows, K] is given."""
-    found = sp.csr_array(shares.T, dtype=np.float32)
-    length = np.sqrt(np.asarray(found.multiply(found).sum(axis=1), np.float64)).ravel()
-    return sp.csr_array(sp.diags_array((1.0 / np.maximum(length, 1e-30)).astype(np.float32)) @ found)
+    rows = sp.csr_array(shares.T, dtype=np.float32)
+    length = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1), np.float64)).ravel()
+    return sp.csr_array(sp.diags_array((1.0 / np.maximum(length, 1e-30)).astype(np.float32)) @ rows)
 
 
 def align(fits: Sequence[UnitRows]) -> list[NDArray[np.intp]]:
     """[F] of [K]: the topic of each fit that is topic k of all of them; -1: none. Their order is that of the fit that
     is most like the others. Pairs have the greatest total similarity to the mean of those that were paired before,
     until they stay the same."""
-    mean = fits[_most_typical(fits)]
+    # Of fits with the median number of topics, at most MOST_COMPARED, the one whose topics are most like the others'.
+    sizes = np.array([fit.shape[0] for fit in fits])
+    some = np.flatnonzero(sizes == np.sort(sizes)[(len(sizes) - 1) // 2])[:MOST_COMPARED]
+    likeness = np.zeros(len(some))
+    for i, j in combinations(range(len(some)), 2):
+        likeness[[i, j]] += _paired(fits[some[i]], fits[some[j]])[1].sum()
+    mean = fits[some[likeness.argmax()]]
     before: list[NDArray[np.intp]] = []
     for _ in range(ROUNDS):
-        partners = [_paired(_cosines(mean, fit))[0] for fit in fits]
+        partners = [_paired(mean, fit)[0] for fit in fits]
         if before and all(np.array_equal(a, b) for a, b in zip(partners, before)):
             break
         before, total = partners, sum(_of_partners(partner, fit.shape[0]) @ fit for partner, fit in zip(partners, fits))
@@ -290,14 +296,13 @@ def _of_partners(partner: NDArray[np.intp], n: int) -> sp.csr_array:
 
 
 def compare(topics: UnitRows, fits: Sequence[UnitRows]) -> Comparison:
-    found = []
+    of_fits = []
     for fit in fits:
-        cosines = _cosines(topics, fit)
-        partner, similarity = _paired(cosines)
+        partner, similarity, cosines = _paired(topics, fit)
         has = np.flatnonzero(partner >= 0)
         cosines[has, partner[has]] = -1.0
-        found.append((partner, similarity, np.maximum(cosines.max(axis=1), 0.0)))
-    return Comparison(*map(np.array, zip(*found)))
+        of_fits.append((partner, similarity, np.maximum(cosines.max(axis=1), 0.0)))
+    return Comparison(*map(np.array, zip(*of_fits)))
 
 
 def mean_shares(shares: Sequence[sp.csr_array], partners: Sequence[NDArray[np.intp]]) -> sp.csr_array:
@@ -309,31 +314,16 @@ def mean_shares(shares: Sequence[sp.csr_array], partners: Sequence[NDArray[np.in
     return sp.csr_array(sp.diags_array(1.0 / np.maximum(sums, 1e-300)) @ total)
 
 
-def _most_typical(fits: Sequence[UnitRows]) -> int:
-    """The fit whose topics are most like those of the others, of at most MOST_COMPARED. Where numbers of topics differ,
-    of those with the median number."""
-    sizes = np.array([fit.shape[0] for fit in fits])
-    some = np.flatnonzero(sizes == np.sort(sizes)[(len(sizes) - 1) // 2])[:MOST_COMPARED]
-    total = np.zeros(len(some))
-    for i, j in combinations(range(len(some)), 2):
-        total[[i, j]] += _paired(_cosines(fits[some[i]], fits[some[j]]))[1].sum()
-    return int(some[total.argmax()])
-
-
-def _cosines(a: UnitRows, b: UnitRows) -> Floats:
-    """[K_a, K_b]"""
-    with one_thread():  # for the same bits on any number of cores
-        found: UnitRows = a @ b.T
-    dense = np.asarray(found if isinstance(found, np.ndarray) else found.toarray(), np.float64)
-    return np.clip(dense, -1.0, 1.0)  # rounding leads beyond
-
-
-def _paired(cosines: Floats) -> tuple[NDArray[np.intp], Floats]:
-    """[K_a] the partner of each row, one to one, with the greatest total, and the similarity with it, 0 or more; -1 and
-    0 where there are fewer columns."""
+def _paired(a: UnitRows, b: UnitRows) -> tuple[NDArray[np.intp], Floats, Floats]:
+    """[K_a] the partner in b of each row, one to one, with the greatest total, and the cosine with it, 0 or more; -1
+    and 0 where b has fewer rows. [K_a, K_b] all cosines."""
     from scipy.optimize import linear_sum_assignment  # here, because it takes a while to load
 
+    with one_thread():  # for the same bits on any number of cores
+        product: UnitRows = a @ b.T
+    dense = np.asarray(product if isinstance(product, np.ndarray) else product.toarray(), np.float64)
+    cosines = np.clip(dense, -1.0, 1.0)  # rounding leads beyond
     partner, similarity = np.full(len(cosines), -1, np.intp), np.zeros(len(cosines))
     rows, columns = linear_sum_assignment(-cosines)
     partner[rows], similarity[rows] = columns, np.maximum(cosines[rows, columns], 0.0)
-    return partner, similarity
+    return partner, similarity, cosines

@@ -89,10 +89,6 @@ class FittedMixture(Fitted):
     texts: ClusterWords | None = None  # of clusters of vectors, where there were texts beside them
 
     @property
-    def n_topics(self) -> int:
-        return self.model.n_components
-
-    @property
     def alpha(self) -> NDArray[np.float64]:
         return np.zeros(self.n_topics)
 
@@ -105,16 +101,11 @@ class FittedMixture(Fitted):
         return self.model.weights()
 
     @property
-    def optimises(self) -> str:
-        """The objective: "vb", "map" or "ml"."""
-        return self.model.objective
-
-    @property
     def lower_bound(self) -> float | None:
         """The objective as scikit-learn has it: per row for "ml"."""
         if self.objective is None:
             return None
-        return self.objective / self.n_seen if self.optimises == "ml" else self.objective
+        return self.objective / self.n_seen if self.model.objective == "ml" else self.objective
 
     @property
     def has_words(self) -> bool:
@@ -145,26 +136,24 @@ class FittedMixture(Fitted):
         """The L best clusters of all rows in their order, a shard at a time; or their likelihood alone. Rows in groups
         have at most as many as the solver keeps, given the rows of their groups, and come at once."""
         rows = rows.vectors if isinstance(rows, Corpus) and rows.vectors is not None else rows
-        if rows.groups is not None:
-            yield self._assigned_in_groups(rows.groups, solver, L, keep_clusters)
+        if rows.groups is None:
+            step, first = AssignStep(type(self.model.likelihood), L, keep_clusters), 0
+            for _, assigned in solver.run(step, self.model, rows):
+                refuse_too_far(assigned.likelihood, first)
+                first += len(assigned.likelihood)
+                yield assigned
             return
-        step, first = AssignStep(type(self.model.likelihood), L, keep_clusters), 0
-        for _, found in solver.run(step, self.model, rows):
-            refuse_too_far(found.likelihood, first)
-            first += len(found.likelihood)
-            yield found
-
-    def _assigned_in_groups(self, rows: GroupedRows, solver: Solver, L: int, keep_clusters: bool) -> Assigned:
-        visits = self.assign_groups(rows, solver, keep_clusters=keep_clusters, want_likelihood=not keep_clusters)
-        found = Assigned(*(np.concatenate(field) for field in zip(*(a[:3] for a in visits))))
-        if keep_clusters and found.r.shape[1] > L:
-            best = np.argsort(-found.r, axis=1, kind="stable")[:, :L]
-            cluster, r = (np.take_along_axis(field, best, axis=1) for field in found[:2])
-            found = found._replace(cluster=cluster, r=r)
-        if rows.order is None:
-            return found
-        order = np.argsort(rows.order, kind="stable")
-        return Assigned(*(field[order] if len(field) else field for field in found))
+        data = rows.groups
+        visits = self.assign_groups(data, solver, keep_clusters=keep_clusters, want_likelihood=not keep_clusters)
+        every = Assigned(*(np.concatenate(field) for field in zip(*(a[:3] for a in visits))))
+        if keep_clusters and every.r.shape[1] > L:
+            best = np.argsort(-every.r, axis=1, kind="stable")[:, :L]
+            cluster, r = (np.take_along_axis(field, best, axis=1) for field in every[:2])
+            every = every._replace(cluster=cluster, r=r)
+        if data.order is not None:
+            order = np.argsort(data.order, kind="stable")
+            every = Assigned(*(field[order] if len(field) else field for field in every))
+        yield every
 
     def likelihood(self, rows: Corpus | Rows, solver: Solver) -> NDArray[np.float64]:
         """The log likelihood of each row."""
@@ -187,14 +176,19 @@ class FittedMixture(Fitted):
     ) -> Iterator[AssignedGroups]:
         """Groups under the clusters of an admixture, a shard at a time."""
         step = AssignGroupsStep(type(self.model.likelihood), solver.n_active, keep_clusters, want_likelihood)
-        for _, found in solver.run(step, self.model, data, weight=weight, on_device=False):
-            refuse_too_far(found.likelihood, 0)
-            yield found
+        for _, assigned in solver.run(step, self.model, data, weight=weight, on_device=False):
+            refuse_too_far(assigned.likelihood, 0)
+            yield assigned
 
     def probabilities(self, rows: Corpus | Rows, solver: Solver, L: int) -> tuple[sp.csr_array, NDArray[np.float64]]:
         """[rows, K] posterior probabilities of the L best clusters, and the log likelihood of each row."""
-        parts = [(probabilities(a, self.n_topics), a.likelihood) for a in self.assign(rows, solver, L)]
-        shares, likelihood = zip(*parts)
+        shares, likelihood = [], []
+        for a in self.assign(rows, solver, L):
+            r = a.r.astype(np.float64)
+            r /= r.sum(axis=1, keepdims=True)  # float32 shares sum to one only roughly
+            indptr = np.arange(0, r.size + 1, r.shape[1])
+            shares.append(sp.csr_array((r.ravel(), a.cluster.ravel(), indptr), shape=(len(r), self.n_topics)))
+            likelihood.append(a.likelihood)
         return sp.vstack(shares, format="csr"), np.concatenate(likelihood)
 
     def score(self, corpus: Corpus, solver: Solver) -> float:
@@ -210,17 +204,16 @@ class FittedMixture(Fitted):
             return DocumentShares(shares, n, example_weight(n))
         tokens = row_sums(corpus.indptr, corpus.value)
         shares, likelihood = self.probabilities(corpus, solver, solver.n_active)
-        weight = example_weight(tokens) if corpus.vectors is None else self._typical(shares, likelihood, solver)
-        return DocumentShares(shares, tokens, weight)
-
-    def _typical(self, shares: sp.csr_array, likelihood: NDArray[np.float64], solver: Solver) -> NDArray[np.float64]:
-        """How good an example a vector is, whose probability is easily 1 in hundreds of dimensions: its density in its
-        cluster, over that at the mean of the cluster, and per dimension."""
+        if corpus.vectors is None:
+            return DocumentShares(shares, tokens, example_weight(tokens))
+        # How good an example a vector is, whose probability is easily 1 in hundreds of dimensions: its density in its
+        # cluster, over that at the mean of the cluster, and per dimension.
         main, weight = main_topics(shares)
         of_means, likelihood_of_means = self.probabilities(Rows(self.model.likelihood.mean()), solver, self.n_topics)
         at_mean = likelihood_of_means + np.log(np.maximum(of_means.diagonal(), 1e-300))
         density = likelihood + np.log(np.maximum(weight, 1e-300)) - at_mean[main]
-        return np.clip(np.exp(np.minimum(density / self.reading.n_features, 0.0)), 1e-9, 1.0)
+        weight = np.clip(np.exp(np.minimum(density / self.reading.n_features, 0.0)), 1e-9, 1.0)
+        return DocumentShares(shares, tokens, weight)
 
 
 def refuse_too_far(likelihood: np.ndarray, first: int) -> None:
@@ -231,13 +224,6 @@ def refuse_too_far(likelihood: np.ndarray, first: int) -> None:
             f"row {first + int(far[0])} of X is so far from all clusters that its likelihood is not a number; "
             "float64 reaches further than float32"
         )
-
-
-def probabilities(a: Assigned, K: int) -> sp.csr_array:
-    """[rows, K] posterior probabilities of the clusters that were kept."""
-    r = a.r.astype(np.float64)
-    r /= r.sum(axis=1, keepdims=True)  # float32 shares sum to one only roughly
-    return sp.csr_array((r.ravel(), a.cluster.ravel(), np.arange(0, r.size + 1, r.shape[1])), shape=(len(r), K))
 
 
 # Words of clusters, by class-based tf-idf (Grootendorst 2022, BERTopic). The documents of a cluster are counted as one.
@@ -293,7 +279,22 @@ def describe_clusters(
     """
     n = whole_number(n_words, "n_words")
     corpus, reading = read(documents, How(text, vectorizer, feature_names), owner="describe_clusters")
-    clusters, of_row = np.unique(_checked_labels(labels, corpus.n_docs), return_inverse=True)
+    if isinstance(labels, BaseEstimator):
+        raise ValueError("labels must be one label per document; pass model.labels_, or model.predict(X)")
+    given = np.asarray(labels)
+    if given.ndim != 1 or len(given) != corpus.n_docs:
+        raise ValueError(
+            f"labels has the shape {given.shape}, and there are {corpus.n_docs} documents: pass one label each"
+        )
+    if given.dtype.kind == "f":
+        if not np.all(np.isfinite(given)) or np.any(given != np.round(given)):
+            raise ValueError("labels must be whole numbers or names; -1 stands for documents without a cluster")
+        given = given.astype(np.int64)
+    if given.dtype.kind == "O":
+        if any(label is None for label in given.tolist()):
+            raise ValueError("a label is missing: -1 stands for documents without a cluster")
+        given = given.astype(str)
+    clusters, of_row = np.unique(given, return_inverse=True)
     sizes = np.bincount(of_row)
     where = sp.csr_array((np.ones(corpus.n_docs), (of_row, np.arange(corpus.n_docs))))  # [clusters, documents]
     weights = class_tfidf(sp.csr_array(where @ corpus.to_scipy()))
@@ -333,20 +334,3 @@ def class_idf(counts: sp.csr_array) -> NDArray[np.float64]:
     average = int(counts.sum() / counts.shape[0]) if counts.shape[0] else 0
     with np.errstate(over="ignore"):
         return np.where(frequency > 0, np.log1p(average / np.maximum(frequency, 1e-300)), 0.0)
-
-
-def _checked_labels(labels: ArrayLike, n_docs: int) -> NDArray[np.generic]:
-    if isinstance(labels, BaseEstimator):
-        raise ValueError("labels must be one label per document; pass model.labels_, or model.predict(X)")
-    given = np.asarray(labels)
-    if given.ndim != 1 or len(given) != n_docs:
-        raise ValueError(f"labels has the shape {given.shape}, and there are {n_docs} documents: pass one label each")
-    if given.dtype.kind == "f":
-        if not np.all(np.isfinite(given)) or np.any(given != np.round(given)):
-            raise ValueError("labels must be whole numbers or names; -1 stands for documents without a cluster")
-        given = given.astype(np.int64)
-    if given.dtype.kind == "O":
-        if any(label is None for label in given.tolist()):
-            raise ValueError("a label is missing: -1 stands for documents without a cluster")
-        given = given.astype(str)
-    return given

@@ -116,7 +116,7 @@ class Predictor:
         Topics that the text does not use are left out. A text without a known word has none.
         """
         most = whole_number(top, "top")
-        weights, used = self._shares(*self._count(text))
+        weights, used = self._shares(text)
         order = used[np.argsort(-weights[used], kind="stable")[:most]]
         return [TopicShare(k, float(weights[k]), self._names[k]) for k in order.tolist()]
 
@@ -125,27 +125,21 @@ class Predictor:
         thread; for many of them, the model itself uses all cores."""
         if isinstance(X, str | bytes):
             raise ValueError("X is a single string: pass a list of texts, such as [text]")
-        rows = [self._shares(*self._count(text))[0] for text in X]
+        rows = [self._shares(text)[0] for text in X]
         return np.stack(rows) if rows else np.zeros((0, self.n_topics))
 
-    def _count(self, text: Text) -> tuple[np.ndarray, np.ndarray]:
-        """The words of a text: columns, ascending, and counts."""
+    def _shares(self, text: Text) -> tuple[np.ndarray, np.ndarray]:
+        """[K] proportions of one document, and the topics that it uses."""
         if not is_text(text):
             raise TypeError(f"a text is a string or a list of words, not {type(text).__name__}")
         if self._vectorizer is None or self._counter is None:
             raise ValueError("the model was fitted on counts without a vocabulary, so it cannot read text")
         own = vars(self._own)
-        if "tokenization" not in own:  # of each thread: stemmers have a state
-            own["tokenization"] = self._vectorizer._ready()[0]
+        if not own:  # of each thread: stemmers have a state
+            own |= {"tokenization": self._vectorizer._ready()[0], "scratch": _core.TopicScratch()}
         _, cols, counts = self._counter.count(own["tokenization"].documents([as_text(text)]), 1)
         order = np.argsort(cols)
-        return cols[order], counts[order]
-
-    def _shares(self, cols: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """[K] proportions of one document, and the topics that it uses."""
-        own = vars(self._own)
-        if "scratch" not in own:
-            own["scratch"] = _core.TopicScratch()
+        cols, counts = cols[order], counts[order]
         n, model = len(cols), self._model
         each, local = np.arange(n + 1), np.arange(n, dtype=np.int32)
         shard = Shard(cols, np.array([0, n]), local, counts, each, local)

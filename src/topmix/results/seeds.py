@@ -21,6 +21,7 @@ from topmix.models.statistics import PseudoCounts
 from topmix.models.topic_words import HeldWords
 
 STRENGTH = 0.3
+LEAST_COUNT = 1.0  # pseudo-counts of a seed word, in a corpus where it is rare
 NO_NAMES = " (there are no names of words: give column numbers)"
 MARKS = {"-": "ban", "=": "pin"}  # of a word in a file
 
@@ -73,10 +74,10 @@ class Seeds(Component):
             return given
         if not is_plural(given):
             raise ValueError("seeds is a list with a list of words for each seeded topic, such as [['boat', 'sail']]")
-        found = cls(list(given))
-        if found.words is None:
+        seeds = cls(list(given))
+        if seeds.words is None:
             raise ValueError("seeds has no words")
-        return found
+        return seeds
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Seeds:
@@ -115,15 +116,17 @@ class Seeds(Component):
                 raise ValueError(f"the data has none of the seed words of topic {k}: {str(seed)[:80]}{hint}")
             rows += known
             cols += [k] * len(known)
-            values.append(seed_counts(frequency[known], self.strength))
+            values.append(np.maximum(self.strength * frequency[known], LEAST_COUNT))
         if unknown:
             warnings.warn(f"the data does not have the seed words {', '.join(map(repr, unknown[:5]))}", stacklevel=2)
         return PseudoCounts.sparse(sp.csr_array((np.concatenate(values), (rows, cols)), shape=(corpus.n_words, K)))
 
-    def held(self, names: Names, V: int, K: int) -> HeldWords | None:
-        """Which words are banned from which topics: those that are, and those that are pinned to others."""
+    def told(self, corpus: Corpus, names: Names, K: int) -> tuple[PseudoCounts | None, HeldWords | None]:
+        """What the words add to the prior, and which words are banned from which topics: those that are, and those that
+        are pinned to others. The two must not contradict each other."""
+        extra, V = self.prior(corpus, names, K), corpus.n_words
         if self.ban is None and self.pin is None:
-            return None
+            return extra, None
         pinned = sp.lil_array(_pairs(self.pin, "pin", names, V, K))
         banned = sp.lil_array(_pairs(self.ban, "ban", names, V, K))
         if sp.csr_array(banned).multiply(pinned).nnz:
@@ -134,11 +137,7 @@ class Seeds(Component):
         if len(homeless):
             word = homeless[0] if names is None else names[homeless[0]]
             raise ValueError(f"seeds leaves no topic for the word {word!r}")
-        return HeldWords.of(banned, {})
-
-    def told(self, corpus: Corpus, names: Names, K: int) -> tuple[PseudoCounts | None, HeldWords | None]:
-        """Both, which must not contradict each other."""
-        extra, held = self.prior(corpus, names, K), self.held(names, corpus.n_words, K)
+        held = HeldWords.of(banned, {})
         if extra is not None and held is not None and held.banned.multiply(extra.by_word()).nnz:
             raise ValueError("seeds bans a seed word from its topic")
         return extra, held
@@ -158,18 +157,12 @@ def seed_words(seed: object, name: str = "seeds") -> list[Word]:
         raise ValueError(f"{name} needs a list of words for each topic, got {str(seed)[:60]!r}")
     words: list[Word] = []
     for word in seed:
-        is_column = is_whole(word)
-        if not is_column and not isinstance(word, str):
+        if not isinstance(word, str) and not is_whole(word):
             raise ValueError(f"a word of {name} is a name or a column number, got {str(word)[:60]!r}")
-        words.append(int(word) if is_column else str(word))
+        words.append(str(word) if isinstance(word, str) else int(word))
     if not words and name in ("seeds", "words"):
         raise ValueError("a seed needs at least one word")
     return list(dict.fromkeys(words))
-
-
-def seed_counts(tokens: np.ndarray, strength: float) -> np.ndarray:
-    """Pseudo-counts of seed words with so many tokens: at least one each."""
-    return np.maximum(strength * tokens, 1.0)
 
 
 def known_columns(words: Iterable[Word], names: Names, V: int, of: str) -> list[int]:
@@ -192,18 +185,19 @@ def _by_topic(given: object, name: str) -> list[list[Word] | None] | None:
         given = [given.get(k) for k in range(max(map(int, given), default=-1) + 1)]
     if not is_plural(given):
         raise ValueError(f"{name} is a table {{topic: words}} or a list of lists of words, got {str(given)[:60]!r}")
-    found = [None if words is None else seed_words(words, name) for words in given]
-    while found and not found[-1]:
-        found.pop()
-    return found or None
+    by_topic = [None if words is None else seed_words(words, name) for words in given]
+    while by_topic and not by_topic[-1]:
+        by_topic.pop()
+    return by_topic or None
 
 
 def _pairs(by_topic: list[list[Word] | None] | None, name: str, names: Names, V: int, K: int) -> sp.csr_array:
     """[V, K] bool"""
-    if len(by_topic or ()) > K:
-        raise ValueError(f"{name} has words of topic {len(by_topic or ()) - 1}, but there are {K} topics")
+    by_topic = by_topic or []
+    if len(by_topic) > K:
+        raise ValueError(f"{name} has words of topic {len(by_topic) - 1}, but there are {K} topics")
     rows, cols = list[int](), list[int]()
-    for k, words in enumerate(by_topic or ()):
+    for k, words in enumerate(by_topic):
         places = known_columns(words or [], names, V, f"the data, in {name}")
         rows += places
         cols += [k] * len(places)

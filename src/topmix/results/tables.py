@@ -142,7 +142,19 @@ def document_info(
 def word_info(f: Fitted, word: str | int, *, n_topics: int) -> Columns:
     """The topics that use a word, those that use it most first."""
     view, names = f.view, f.topic_names
-    p = view.topic_word[:, _word_id(f, word)]
+    if is_whole(word):
+        if not 0 <= word < len(f.words):
+            raise ValueError(f"there is no word {word}: columns are numbered from 0 to {len(f.words) - 1}")
+        column = int(word)
+    elif f.words_read.words is None:
+        raise ValueError("the model was fitted without names of words: pass a column number, or fit with feature_names")
+    elif word not in f.words:
+        near = difflib.get_close_matches(str(word), f.words, 3)
+        hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
+        raise ValueError(f"the model has no word {word!r}{hint}")
+    else:
+        column = f.words.index(word)
+    p = view.topic_word[:, column]
     joint = view.share * p
     order = np.argsort(-joint, kind="stable")[:n_topics]
     return {
@@ -182,20 +194,6 @@ def annotate(f: FittedTopics, adata: Any, corpus: Corpus, solver: Solver, key: s
     adata.varm[key] = np.ascontiguousarray(f.topic_word.T)
     adata.obs[key] = np.where(np.diff(corpus.indptr) > 0, shares.argmax(axis=1), NO_TOPIC)
     adata.uns[key] = {"names": f.topic_names, "shares": f.view.share, "estimator": owner}
-
-
-def _word_id(f: Fitted, word: str | int) -> int:
-    if is_whole(word):
-        if not 0 <= word < len(f.words):
-            raise ValueError(f"there is no word {word}: columns are numbered from 0 to {len(f.words) - 1}")
-        return int(word)
-    if f.words_read.words is None:
-        raise ValueError("the model was fitted without names of words: pass a column number, or fit with feature_names")
-    if word not in f.words:
-        near = difflib.get_close_matches(str(word), f.words, 3)
-        hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
-        raise ValueError(f"the model has no word {word!r}{hint}")
-    return f.words.index(word)
 
 
 # A hierarchy of topics: average linkage on Hellinger distances between their words.

@@ -52,7 +52,16 @@ def map_positions(
     is_large = share >= TINY / K
     large = np.flatnonzero(is_large) if is_large.any() else np.arange(K)
     if K > PROJECTED_ABOVE:
-        X = _projected(topic_word[large])
+        from sklearn.decomposition import PCA  # here, because it takes a while to load
+
+        # The two directions in which topics differ most, spread so that the crowd in the middle can be seen.
+        phi, n = topic_word[large], min(WIDEST, max(MOST_NUMBERS // len(large), 100))
+        widest = np.sort(np.argsort(-phi.mean(axis=0), kind="stable")[:n])  # words that topics have most of
+        root = np.sqrt(phi[:, widest])
+        X = PCA(2, whiten=True, svd_solver="randomized", random_state=0).fit_transform(root)
+        away = np.sqrt((X**2).sum(axis=1))
+        rank = np.argsort(np.argsort(away, kind="stable"), kind="stable")
+        X = X / np.maximum(away, 1e-300)[:, None] * np.sqrt((rank + 0.5) / len(X))[:, None]
     else:
         X = plane_positions(hellinger(topic_word[large]) if distance is None else distance[np.ix_(large, large)])
     away = np.sqrt((X**2).sum(axis=1))
@@ -124,19 +133,6 @@ def _near(X: Floats, radius: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]
     j = np.concatenate(near).astype(np.intp)
     is_first = (radius[j] < radius[i]) | ((radius[j] == radius[i]) & (j < i))
     return i[is_first], j[is_first]
-
-
-def _projected(topic_word: Floats) -> Floats:
-    """The two directions in which topics differ most, spread so that the crowd in the middle can be seen."""
-    from sklearn.decomposition import PCA  # here, because it takes a while to load
-
-    n = min(WIDEST, max(MOST_NUMBERS // len(topic_word), 100))
-    widest = np.sort(np.argsort(-topic_word.mean(axis=0), kind="stable")[:n])  # words that topics have most of
-    root = np.sqrt(topic_word[:, widest])
-    X = PCA(2, whiten=True, svd_solver="randomized", random_state=0).fit_transform(root)
-    radius = np.sqrt((X**2).sum(axis=1))
-    rank = np.argsort(np.argsort(radius, kind="stable"), kind="stable")
-    return X / np.maximum(radius, 1e-300)[:, None] * np.sqrt((rank + 0.5) / len(X))[:, None]
 
 
 def plane_positions(distance: Floats) -> Floats:

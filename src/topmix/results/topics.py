@@ -87,8 +87,7 @@ class DocumentShares(NamedTuple):
 def example_weight(length: NDArray[np.float64]) -> NDArray[np.float64]:
     """How good an example a document of this many tokens is: tokens / (tokens + 20). A long document about a topic
     comes before a short one that happens to use its words."""
-    found: NDArray[np.float64] = length / (length + EXAMPLE_SMOOTHING)
-    return found
+    return np.asarray(length / (length + EXAMPLE_SMOOTHING))
 
 
 def main_topics(shares: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
@@ -124,6 +123,7 @@ def stacked(parts: Iterable[Any]) -> Any:
 class Fitted:
     """What topics and mixtures share."""
 
+    model: Any  # of a class that each says
     reading: Reading
     history: tuple[Record, ...] = ()
     converged: bool | None = None  # None where nobody asked
@@ -137,8 +137,9 @@ class Fitted:
     reproducibility: Reproducibility | None = None  # of a consensus
 
     @property
-    @abstractmethod
-    def n_topics(self) -> int: ...
+    def n_topics(self) -> int:
+        n: int = self.model.n_components
+        return n
 
     @property
     @abstractmethod
@@ -159,11 +160,11 @@ class Fitted:
 
     def shares_of_parts(self, parts: Iterable[Corpus], solver: Solver) -> DocumentShares:
         """The same of documents that come in parts."""
-        found, names = [], list[str]()
+        visits, names = [], list[str]()
         for corpus in parts:
-            found.append(self.document_shares(corpus, solver))
+            visits.append(self.document_shares(corpus, solver))
             names += corpus.names or ()
-        shares, tokens, weight, _ = zip(*found)
+        shares, tokens, weight, _ = zip(*visits)
         whole = sp.csr_array(sp.vstack(shares, format="csr"))
         return DocumentShares(whole, np.concatenate(tokens), np.concatenate(weight), names or None)
 
@@ -207,10 +208,6 @@ class FittedTopics(Fitted):
     response: Response | None = None  # of documents, given their topics
 
     @property
-    def n_topics(self) -> int:
-        return self.model.n_components
-
-    @property
     def topics(self) -> TopicModel:
         """The model, where it is not one of hard assignments."""
         assert isinstance(self.model, TopicModel)
@@ -232,13 +229,11 @@ class FittedTopics(Fitted):
     def alpha(self) -> NDArray[np.float64]:
         return self.topics.prior.alpha
 
-    @property
-    def n_tokens_of_topics(self) -> NDArray[np.float64]:
-        return self.topics.words.total.totals
-
     @cached_property
     def view(self) -> TopicView:
-        sizes = np.maximum(self.n_tokens_of_topics, 0.0)
+        model = self.model
+        sizes = model.counts.sum(axis=0) if isinstance(model, HardModel) else model.words.total.totals
+        sizes = np.maximum(sizes, 0.0)
         tokens = float(sizes.sum())
         share = sizes / tokens if tokens > 0 else np.full(len(sizes), 1.0 / len(sizes))
         return TopicView(self.topic_word, share, tokens, self.words, self.reproducibility, kept=self.places)
@@ -247,11 +242,11 @@ class FittedTopics(Fitted):
         """[documents, K] topic proportions, or tokens plus prior. Sparse rows have the topics that a document uses, and
         what the prior gives to the others is left out."""
         if self.versions is not None and corpus.version is not None:
-            found, rows = [], []
+            blocks, rows = [], []
             for of_version, documents, here in self._by_version(self.versions, corpus):
-                found.append(of_version.proportions(documents, solver, normalize=normalize, sparse=sparse))
+                blocks.append(of_version.proportions(documents, solver, normalize=normalize, sparse=sparse))
                 rows.append(here)
-            return stacked(found)[np.argsort(np.concatenate(rows), kind="stable")]
+            return stacked(blocks)[np.argsort(np.concatenate(rows), kind="stable")]
         K, prior = self.n_topics, self.topics.prior
         parts = []
         for documents, folded in fold_in(self.topics, corpus, solver):
@@ -324,10 +319,6 @@ class FittedHardTopics(FittedTopics):
     @property
     def alpha(self) -> NDArray[np.float64]:
         return np.zeros(self.n_topics)
-
-    @property
-    def n_tokens_of_topics(self) -> NDArray[np.float64]:
-        return self.model.counts.sum(axis=0)
 
     def assign(self, corpus: Corpus, threads: int) -> tuple[HardTopics, float]:
         """Tokens of new documents by the algorithm Word, and what they cost."""

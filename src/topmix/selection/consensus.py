@@ -125,10 +125,14 @@ def consensus(
     found = compare(of_model.rows, rows)
     reproducibility = reproducibility_of(found, of_model.topics, [member.topics for member in members])
     model._fitted = replace(fitted_of(model), reproducibility=reproducibility)
+    groups_of_rows, doc_topic = everything.corpus.vector_groups, shares
+    if groups_of_rows is not None:
+        lengths = np.maximum(groups_of_rows.lengths(), 1.0)
+        doc_topic = sp.csr_array(sp.diags_array(1.0 / lengths) @ groups_of_rows.summed(shares))
     return ConsensusResult(
         model=model,
         reproducibility=reproducibility,
-        doc_topic=source.of_documents(shares),
+        doc_topic=doc_topic,
         similarity=found.similarity,
         interrupted=len(members) < n_fits,
         frame=output_kind(chosen) or everything.reading.frame,
@@ -149,9 +153,6 @@ class _Topics:
     def __init__(self, estimator: Estimator, data: FitData):
         self.estimator, self.data, self.corpus = estimator, data, data.corpus
 
-    def of_documents(self, shares: sp.csr_array) -> sp.csr_array:
-        return shares
-
     def member(self, fit: object) -> Member:
         """What a fitted model says of all data."""
         if not isinstance(fit, TopicEstimator):
@@ -171,12 +172,13 @@ class _Topics:
         counts = np.asarray((sp.csr_array(shares.T) @ self.corpus.to_scipy()).toarray(), np.float64)  # [K, V]
         K, e = len(counts), self.estimator
         began: dict[str, object] = {"init": counts, "max_iter": FOR_PRIORS if self.data.columns else POLISHING}
-        if isinstance(e, GibbsLDA):
-            sweeps = max(whole_number(e.max_iter, "max_iter") // GIBBS_SHARE, 1)
-            began = {"init": self._lda(counts, POLISHING, seed), "max_iter": sweeps}
-        elif isinstance(e, CombinatorialLDA):
-            start = self._lda(counts, POLISHING, seed)
-            began = {"init": GibbsLDA(K, init=start, max_iter=2, random_state=seed, verbose=0).fit(self.corpus)}
+        if isinstance(e, GibbsLDA | CombinatorialLDA):
+            own = {name: value for name, value in e.get_params(deep=False).items() if name in ("n_jobs", "engine")}
+            start = LDA(K, init=counts, max_iter=POLISHING, random_state=seed, verbose=0, **own).fit(self.corpus)
+            if isinstance(e, GibbsLDA):
+                began = {"init": start, "max_iter": max(whole_number(e.max_iter, "max_iter") // GIBBS_SHARE, 1)}
+            else:
+                began = {"init": GibbsLDA(K, init=start, max_iter=2, random_state=seed, verbose=0).fit(self.corpus)}
         elif isinstance(e, HDP):
             began["search"] = None
         began |= {"n_components": K, "random_state": seed, "verbose": 0, "callbacks": None}
@@ -192,26 +194,14 @@ class _Topics:
         model._fitted = replace(fitted, reading=known)
         return model
 
-    def _lda(self, counts: Floats, passes: int, seed: int) -> LDA:
-        """The topics with these pseudo-counts, after so many passes."""
-        e = self.estimator
-        own = {name: value for name, value in e.get_params(deep=False).items() if name in ("n_jobs", "engine")}
-        return LDA(len(counts), init=counts, max_iter=passes, random_state=seed, verbose=0, **own).fit(self.corpus)
-
 
 class _Clusters(_Topics):
     """The same of rows. Clusters are compared by the rows that belong to them, and of groups each fit has half."""
 
     def __init__(self, estimator: MixtureEstimator, data: FitData):
         super().__init__(estimator, data)
-        vectors, self.groups = self.corpus.vectors, self.corpus.vector_groups
-        self.X = self.corpus if vectors is None or self.groups is not None else vectors.data
-
-    def of_documents(self, shares: sp.csr_array) -> sp.csr_array:
-        if self.groups is None:
-            return shares
-        lengths = np.maximum(self.groups.lengths(), 1.0)
-        return sp.csr_array(sp.diags_array(1.0 / lengths) @ self.groups.summed(shares))
+        vectors = self.corpus.vectors
+        self.X = self.corpus if vectors is None or self.corpus.vector_groups is not None else vectors.data
 
     def member(self, fit: object) -> Member:
         if not isinstance(fit, MixtureEstimator):
@@ -284,11 +274,25 @@ def interval(share: Floats, n: int) -> tuple[Floats, Floats]:
 def reproducibility_of(
     found: Comparison, topics: NDArray[np.float32] | None, fits: Sequence[NDArray[np.float32] | None]
 ) -> Reproducibility:
-    """`topics` and `fits` are probabilities of words, where there are words."""
+    """`topics` and `fits` are probabilities of words, where there are words: how many of the fits with a topic have its
+    best words, too, is then known."""
     n, K = found.similarity.shape
     is_there = found.similarity >= ALIKE
     share, similarity = is_there.mean(axis=0), found.similarity.mean(axis=0)
     low, high = interval(share, n)
+    words: tuple[Pairs, ...] = ((),) * K
+    if topics is not None:
+        n_words = min(FOLLOWED_WORDS, topics.shape[1])
+        times = np.zeros(topics.shape)
+        for of_fit, partner, has in zip(fits, found.partner, is_there):
+            theirs = top_ids(np.asarray(of_fit, np.float64), min(AMONG * n_words, topics.shape[1]))
+            for k in np.flatnonzero(has).tolist():
+                times[k, theirs[partner[k]]] += 1
+        times /= np.maximum(is_there.sum(axis=0), 1)[:, None]
+        best = top_ids(np.asarray(topics, np.float64), n_words)  # [K, n_words]
+        # No word of an empty topic says anything.
+        says = [ids[of_topic[ids] > LEAST_WEIGHT * of_topic[ids[0]]] for ids, of_topic in zip(best, topics)]
+        words = tuple(tuple((int(v), round(float(often[v]), 4)) for v in ids) for ids, often in zip(says, times))
     return Reproducibility(
         n_fits=n,
         found=share,
@@ -297,25 +301,5 @@ def reproducibility_of(
         similarity=similarity,
         sharpness=(found.similarity - found.other).mean(axis=0),
         reliability=reliability_of(similarity),
-        words=((),) * K if topics is None else _words(found, is_there, topics, fits),
+        words=words,
     )
-
-
-def _words(
-    found: Comparison,
-    is_there: NDArray[np.bool_],
-    topics: NDArray[np.float32],
-    fits: Sequence[NDArray[np.float32] | None],
-) -> tuple[Pairs, ...]:
-    """The best words of each topic, and the share of the fits with the topic that have them too."""
-    n = min(FOLLOWED_WORDS, topics.shape[1])
-    best = top_ids(np.asarray(topics, np.float64), n)  # [K, n]
-    times = np.zeros(topics.shape)
-    for of_fit, partner, has in zip(fits, found.partner, is_there):
-        theirs = top_ids(np.asarray(of_fit, np.float64), min(AMONG * n, topics.shape[1]))
-        for k in np.flatnonzero(has).tolist():
-            times[k, theirs[partner[k]]] += 1
-    times /= np.maximum(is_there.sum(axis=0), 1)[:, None]
-    # No word of an empty topic says anything.
-    says = [ids[of_topic[ids] > LEAST_WEIGHT * of_topic[ids[0]]] for ids, of_topic in zip(best, topics)]
-    return tuple(tuple((int(v), round(float(share[v]), 4)) for v in ids) for ids, share in zip(says, times))

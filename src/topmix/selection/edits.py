@@ -45,6 +45,7 @@ Scores = tuple[float | None, float | None]  # objective and completion, as in `E
 LEARN_SETTINGS = {"warm_start": True, "n_init": 1, "tol": 0.0, "max_time": None, "search": None, "verbose": 0}
 DOCUMENTS = 400  # that the objective of an effect looks at
 COMPLETED = 200  # whose words are predicted
+OF_CLUSTERS = ("rename", "merge", "split", "delete", "learn")  # edits of clusters of vectors, too
 
 
 def can_edit(model: object) -> bool:
@@ -88,9 +89,9 @@ CHECKS: dict[str, Callable[..., object]] = {  # of the arguments that are rememb
 class Operation:
     """A kind of edit, as the signature of its function says."""
 
-    def __init__(self, function: Callable[..., Any], of_clusters: bool):
+    def __init__(self, function: Callable[..., Any]):
         parameters = inspect.signature(function).parameters
-        self.function, self.name, self.of_clusters = function, function.__name__, of_clusters  # of vectors, too
+        self.function, self.name, self.of_clusters = function, function.__name__, function.__name__ in OF_CLUSTERS
         self.arguments = {name: parameter for name, parameter in parameters.items() if name in CHECKS}
         self.needs_documents = "corpus" in parameters
 
@@ -120,86 +121,82 @@ class Operation:
 OPERATIONS: dict[str, Operation] = {}
 
 
-def _edit(*, of_clusters: bool = False) -> Callable[[Function], Function]:
+def _edit(change: Function) -> Function:
     """A function that changes a model becomes one that returns a changed copy, which remembers the edit."""
+    operation, signature = Operation(change), inspect.signature(change)
 
-    def function_of(change: Function) -> Function:
-        operation, signature = Operation(change, of_clusters), inspect.signature(change)
+    @wraps(change)
+    def edited(*args: object, **kwargs: object) -> object:
+        given = signature.bind(*args, **kwargs).arguments
+        operation.check(given["model"], given.get("corpus"))
+        edit, now = operation.checked(given), copy.copy(given["model"])
+        f = now._found()
+        is_placed = f.places is not None and not np.isnan(f.places).any()
+        if not is_placed and now._has_words():
+            now._fitted = replace(f, places=f.view.places)  # topics keep their place on the map
+        change(**given | {name: value for name, value in edit.items() if name != "do"} | {"model": now})
+        now._fitted = replace(now._found(), edits=(*f.edits, edit))
+        return now
 
-        @wraps(change)
-        def edited(*args: object, **kwargs: object) -> object:
-            given = signature.bind(*args, **kwargs).arguments
-            operation.check(given["model"], given.get("corpus"))
-            edit, now = operation.checked(given), copy.copy(given["model"])
-            f = now._found()
-            is_placed = f.places is not None and not np.isnan(f.places).any()
-            if not is_placed and now._has_words():
-                now._fitted = replace(f, places=f.view.places)  # topics keep their place on the map
-            change(**given | {name: value for name, value in edit.items() if name != "do"} | {"model": now})
-            now._fitted = replace(now._found(), edits=(*f.edits, edit))
-            return now
-
-        operation.function, OPERATIONS[operation.name] = edited, operation
-        return cast(Function, edited)
-
-    return function_of
+    operation.function, OPERATIONS[operation.name] = edited, operation
+    return cast(Function, edited)
 
 
-@_edit(of_clusters=True)
+@_edit
 def rename(model: T, topic: int, name: str) -> T:
     """The topic has this name."""
     return model.name_topics({topic: name})
 
 
-@_edit(of_clusters=True)
+@_edit
 def merge(model: C, topics: Iterable[int]) -> C:
     """One topic in the place of the lowest of these; later ones move up."""
     return model.merge_topics([list(topics)])
 
 
-@_edit(of_clusters=True)
+@_edit
 def split(model: C, corpus: object, topic: int, *, seed: int = 0) -> C:
     """Two topics of one, by the documents that have most of it; the second is the last topic."""
     return model.split_topic(corpus, topic, random_state=seed)
 
 
-@_edit(of_clusters=True)
+@_edit
 def delete(model: C, topic: int) -> C:
     """Without this topic; later ones move up. Its tokens go to others when documents are next visited."""
     return model.drop_topics([topic])
 
 
-@_edit()
+@_edit
 def seed(model: V, words: Sequence[str], *, topic: int | None = None, strength: float = STRENGTH) -> V:
     """Pulls a topic towards words, or adds one that starts from them. `strength` is a share of the words' tokens."""
     return model.seed_topics([words], topics=None if topic is None else [topic], strength=strength)
 
 
-@_edit()
+@_edit
 def ban(model: V, topic: int, words: Sequence[str]) -> V:
     """Keeps words out of a topic, also while it learns on."""
     return model.ban_words(topic, words)
 
 
-@_edit()
+@_edit
 def pin(model: V, topic: int, words: Sequence[str]) -> V:
     """Keeps words in a topic and out of all others, also while the model learns on."""
     return model.pin_words(topic, words)
 
 
-@_edit()
+@_edit
 def move(model: V, corpus: object, document: int, topic: int) -> V:
     """Puts all tokens of a document into one topic. It stays there while the model learns on if it fits."""
     return model.move_document(corpus, document, topic)
 
 
-@_edit()
+@_edit
 def freeze(model: V, topic: int) -> V:
     """The words of the topic stay as they are while the model learns on."""
     return model.freeze_topics([topic])
 
 
-@_edit()
+@_edit
 def unfreeze(model: V, topic: int) -> V:
     """The topic learns again."""
     return model.unfreeze_topics([topic])
@@ -225,7 +222,7 @@ def learn(model: C, corpus: object, *, passes: int, seed: int = 0, callbacks: Se
     return now
 
 
-OPERATIONS["learn"] = Operation(learn, of_clusters=True)
+OPERATIONS["learn"] = Operation(learn)
 
 
 def checked(edit: object) -> Edit:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import html
 import io
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,11 +31,8 @@ def plain_table(width: int | None = None) -> Table:
     return Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, width=width)
 
 
-class Printed(ABC):
+class Printed:
     """A result that is shown as rich draws it, also where there is no terminal."""
-
-    @abstractmethod
-    def __rich__(self) -> Group: ...
 
     def __str__(self) -> str:
         out = io.StringIO()
@@ -130,7 +126,8 @@ class SweepResult(Printed):
 
     def _repr_html_(self) -> str:
         """For a notebook, which has its own style."""
-        return f"<div>{html_table(self)}{about(self)}{advice(self)}</div>"
+        parts = html_parts(self)
+        return f"<div>{parts['table']}{parts['about']}{parts['advice']}</div>"
 
 
 def in_cell(size: Size, measure: str) -> str:
@@ -142,27 +139,25 @@ def in_cell(size: Size, measure: str) -> str:
     return f"{mean:.{digits}f} ± {spread:.{digits}f}" if has_spread else f"{mean:.{digits}f}"
 
 
-def about(found: SweepResult) -> str:
-    size = f" with {found.n_tokens:,.0f} tokens of {found.n_words:,} words" if found.n_tokens else ""
-    return (
-        f'<p class="about">{html.escape(found.estimator)}, {found.n_docs:,} documents to learn from{size}, '
-        f"{found.n_held_out:,} documents held out</p>"
-    )
-
-
-def advice(found: SweepResult) -> str:
-    chosen = "No recommendation" if found.recommended is None else f"{found.recommended} topics"
-    return f'<section class="advice"><h2>{chosen}</h2><p>{html.escape(found.reason)}</p></section>'
-
-
-def html_table(found: SweepResult) -> str:
+def html_parts(found: SweepResult) -> dict[str, str]:
+    """What it is about, the recommendation, and the table."""
     head = "".join(f"<th>{name}</th>" for name in ("topics", "seeds", *MEASURES))
     rows = []
     for size in found.sizes:
         kind = ' class="chosen"' if size.n_components == found.recommended else ""
         cells = [str(size.n_components), str(size.n_seeds), *(in_cell(size, measure) for measure in MEASURES)]
         rows.append(f"<tr{kind}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    n_tokens = f" with {found.n_tokens:,.0f} tokens of {found.n_words:,} words" if found.n_tokens else ""
+    about = (
+        f"{html.escape(found.estimator)}, {found.n_docs:,} documents to learn from{n_tokens}, "
+        f"{found.n_held_out:,} documents held out"
+    )
+    chosen = "No recommendation" if found.recommended is None else f"{found.recommended} topics"
+    return {
+        "about": f'<p class="about">{about}</p>',
+        "advice": f'<section class="advice"><h2>{chosen}</h2><p>{html.escape(found.reason)}</p></section>',
+        "table": f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>",
+    }
 
 
 @dataclass(frozen=True, repr=False)

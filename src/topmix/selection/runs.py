@@ -89,12 +89,6 @@ class PlannedFit(NamedTuple):
     seed: int
     rows: NDArray[np.intp] | None = None  # of the documents; all of them
 
-    def model(self, estimator: Estimator) -> Any:
-        """What is to be fitted. It shows no progress of its own, unless it is asked to."""
-        model: Any = clone(estimator)
-        verbose = 0 if model.verbose is None else model.verbose
-        return model.set_params(n_components=self.n_components, random_state=self.seed, verbose=verbose)
-
 
 def runs(
     estimator: Estimator,
@@ -118,7 +112,9 @@ def runs(
     def one(run: PlannedFit) -> tuple[R, str, float] | None:
         if stop.is_set():
             return None
-        model = run.model(estimator)
+        model: Any = clone(estimator)
+        # No progress of its own, unless it is asked to.
+        model.set_params(n_components=run.n_components, random_state=run.seed, verbose=model.verbose or 0)
         if at_once == 1:
             progress.begin(model, run.title)
         else:
@@ -153,8 +149,8 @@ def runs(
 class SweepProgress:
     """A bar on a terminal, and elsewhere a line for each fit; nothing if `verbose` is 0."""
 
-    def __init__(self, plan: Sequence[PlannedFit], verbose: int, name: str = "sweep", console: Console | None = None):
-        self.name, self.console = name, console or Console(stderr=True, quiet=not verbose)
+    def __init__(self, plan: Sequence[PlannedFit], verbose: int, name: str = "sweep"):
+        self.name, self.console = name, Console(stderr=True, quiet=not verbose)
         self.is_live = bool(verbose) and self.console.is_terminal and not self.console.is_jupyter
         self.has_lines = bool(verbose) and not self.is_live
         self.n_fits, self.n_done, self.work_done = len(plan), 0, 0

@@ -106,8 +106,26 @@ class Stream:
         self.remember, self.save_every = whole_number(remember, "remember"), whole_number(save_every, "save_every")
         self._half_life = stream_of(estimator._learner()).half_life
         self._folder = None if self.path is None else Folder(self.path)
-        found = None if self._folder is None else self._folder.read(estimator.engine)
-        self._kept = self._begun() if found is None else self._continued(found)
+        kept, f = None if self._folder is None else self._folder.read(estimator.engine), estimator._fitted
+        if kept is not None:
+            given = estimator.get_params(deep=False)
+            was, now = (described_parameters(each) for each in (kept.model.get_params(deep=False), given))
+            for name in now:
+                if was.get(name) != now[name]:
+                    raise ValueError(
+                        f"{self.path} has a stream of another model: {name} was {was.get(name)!r} and is "
+                        f"{now[name]!r}. Use another folder, or the same parameters."
+                    )
+            kept.model.set_params(**{name: given[name] for name in NOT_COMPARED if name in given})
+            kept = replace(kept, ids=kept.ids[-self.remember :], records=kept.records[-self.remember :])
+        elif f is None:
+            kept = StreamState(clone(estimator))
+        elif f.reading.words is None:
+            raise ValueError("the estimator does not know its words by name: fit it on texts, or on a Corpus with them")
+        else:
+            tokens = f.components.sum(axis=0)  # no fewer than documents
+            kept = StreamState(copy.copy(estimator), words=Lexicon(list(f.words), tokens))
+        self._kept = kept
         self._ids = dict.fromkeys(self._kept.ids)
 
     @property
@@ -185,27 +203,6 @@ class Stream:
         if not self.n_batches:
             raise ValueError("this stream has learned nothing yet: call learn")
         self._folder.write(self._kept)
-
-    def _begun(self) -> StreamState:
-        model, f = self.estimator, self.estimator._fitted
-        if f is None:
-            return StreamState(clone(model))
-        if f.reading.words is None:
-            raise ValueError("the estimator does not know its words by name: fit it on texts, or on a Corpus with them")
-        tokens = f.components.sum(axis=0)  # no fewer than documents
-        return StreamState(copy.copy(model), words=Lexicon(list(f.words), tokens))
-
-    def _continued(self, found: StreamState) -> StreamState:
-        was, now = (described_parameters(e.get_params(deep=False)) for e in (found.model, self.estimator))
-        for name in now:
-            if was.get(name) != now[name]:
-                raise ValueError(
-                    f"{self.path} has a stream of another model: {name} was {was.get(name)!r} and is {now[name]!r}. "
-                    "Use another folder, or the same parameters."
-                )
-        given = self.estimator.get_params(deep=False)
-        found.model.set_params(**{name: given[name] for name in NOT_COMPARED if name in given})
-        return replace(found, ids=found.ids[-self.remember :], records=found.records[-self.remember :])
 
     def _counted(self, batch: object) -> Corpus:
         f, vectorizer = self._kept.model._fitted, self.vectorizer or Vectorizer(**DEFAULTS)

@@ -11,7 +11,7 @@ import numpy as np
 
 from topmix.base.atomic import InUseError, WriteLock, write_lock
 from topmix.base.checks import CorpusError
-from topmix.base.fields import CheckedReader, ModelFileError, open_file, write_file
+from topmix.base.fields import ModelFileError, open_file, write_file
 from topmix.base.paths import TEMPORARY_SUFFIX, Version, file_version, open_version
 from topmix.corpus.corpus import Corpus
 from topmix.engines.engine import Engine
@@ -158,9 +158,24 @@ class Folder:
             try:
                 opened, self._seen = open_version(path)
                 with opened:
-                    return _kept(self.path, open_file(opened, path, KIND), engine)
+                    file = open_file(opened, path, KIND)
+                    n_batches = file.count("n_batches")
+                    if not n_batches:  # killed while it learned its first batch
+                        return None
+                    model = load(model_path(self.path, n_batches), engine=engine)
+                    names = model._found().reading.words if isinstance(model, VariationalTopics) else None
+                    if names is None or len(names) != file.n_features:
+                        raise ModelFileError(f"{model_path(self.path, n_batches)} has other words than the stream")
+                    counts = file.array("waiting", None)
+                    waiting = dict(zip(file.strings("waiting", len(counts)) or (), counts.tolist()))
+                    ids = file.about.get("ids")
+                    if not isinstance(ids, list) or not all(map(is_id, ids)):
+                        raise ModelFileError("'ids' is not a list of names and numbers")
+                    words = Lexicon(list(map(str, names)), file.array("documents", len(names)), waiting)
+                    records = [BatchRecord.from_dict(record) for record in file.items("records")]
+                    return StreamState(model, n_batches, file.count("n_documents"), words, ids, records)
             except FileNotFoundError as error:
-                if self._is_as_seen():  # and there is no newer model
+                if file_version(path) == self._seen:  # and there is no newer model
                     raise ModelFileError(f"{path} belongs to the model {error.filename!r}, which is gone") from error
             except (CorpusError, TypeError, ValueError, RecursionError) as error:
                 raise ModelFileError(f"{path}: {error}") from error
@@ -196,14 +211,11 @@ class Folder:
                     other.unlink(missing_ok=True)
 
     def _check_is_ours(self) -> None:
-        if not self._is_as_seen():
+        if file_version(self.path / STATE) != self._seen:
             raise InUseError(
                 f"{self.path} has changed since this stream read it: another one has written there. Make the stream "
                 "again, and send it the batches that it does not have."
             )
-
-    def _is_as_seen(self) -> bool:
-        return file_version(self.path / STATE) == self._seen
 
     def _write_state(self, kept: StreamState) -> None:
         waiting = kept.words.waiting
@@ -218,26 +230,3 @@ class Folder:
         arrays = {"documents": kept.words.documents, "waiting": np.fromiter(waiting.values(), float, len(waiting))}
         write_file(self.path / STATE, KIND, arrays, about)
         self._seen = file_version(self.path / STATE)
-
-
-def _kept(folder: Path, file: CheckedReader, engine: str | Engine) -> StreamState | None:
-    n_batches = file.count("n_batches")
-    if not n_batches:  # killed while it learned its first batch
-        return None
-    model = load(model_path(folder, n_batches), engine=engine)
-    names = model._found().reading.words if isinstance(model, VariationalTopics) else None
-    if names is None or len(names) != file.n_features:
-        raise ModelFileError(f"{model_path(folder, n_batches)} has other words than the stream")
-    counts = file.array("waiting", None)
-    waiting = file.strings("waiting", len(counts))
-    ids = file.about.get("ids")
-    if not isinstance(ids, list) or not all(map(is_id, ids)):
-        raise ModelFileError("'ids' is not a list of names and numbers")
-    return StreamState(
-        model,
-        n_batches,
-        file.count("n_documents"),
-        Lexicon(list(map(str, names)), file.array("documents", len(names)), dict(zip(waiting or (), counts.tolist()))),
-        ids,
-        [BatchRecord.from_dict(record) for record in file.items("records")],
-    )

@@ -190,34 +190,29 @@ def recommend(sizes: Sequence[Size], n_tokens: Floats, tolerance: float) -> Reco
     squares = sum((size.n_seeds - 1) * size.spread("score") ** 2 for size in finite if size.n_seeds > 1)
     between = float(squares / max(sum(size.n_seeds - 1 for size in finite), 1))
     error = {size.n_components: standard_error(best, size, n_tokens, between) for size in finite}
-
-    def gap(size: Size) -> float:
-        return best.mean("score") - size.mean("score")
-
-    def is_as_good(size: Size) -> bool:
-        return gap(size) <= max(tolerance, error[size.n_components])
-
-    chosen = next(size for size in finite if is_as_good(size))
+    gap = {size.n_components: best.mean("score") - size.mean("score") for size in finite}
+    as_good = {n for n in gap if gap[n] <= max(tolerance, error[n])}
+    chosen = next(size for size in finite if size.n_components in as_good)
     K, score, own_error = chosen.n_components, chosen.mean("score"), error[chosen.n_components]
     last, least = chosen, chosen.stability_interval()[0]
     for size in (size for size in finite if size.n_components > K):
-        if not is_as_good(size) or size.stability_interval()[1] < least:  # topics are clearly less stable
+        if size.n_components not in as_good or size.stability_interval()[1] < least:  # topics are clearly less stable
             break
         last = size
     if chosen is not best:
         limit = f"the tolerance is {tolerance:g}" if tolerance >= own_error else "that is within the standard error"
         said = [
-            f"{K} is the smallest size that predicts as well as the best: its score, {score:.3f}, is {gap(chosen):.3f} "
+            f"{K} is the smallest size that predicts as well as the best: its score, {score:.3f}, is {gap[K]:.3f} "
             f"below that of {best.n_components} topics ({limit}; the standard error of the difference is "
             f"{own_error:.3f})."
         ]
     else:
         said = [f"{K} topics have the best score, {score:.3f}."]
         if smaller := [size for size in finite if size.n_components < K]:
-            second = max(smaller, key=lambda size: size.mean("score"))
+            second = max(smaller, key=lambda size: size.mean("score")).n_components
             said.append(
-                f"The best smaller size, {second.n_components}, is {gap(second):.3f} lower: more than the tolerance, "
-                f"{tolerance:g}, and than the standard error, {error[second.n_components]:.3f}."
+                f"The best smaller size, {second}, is {gap[second]:.3f} lower: more than the tolerance, {tolerance:g}, "
+                f"and than the standard error, {error[second]:.3f}."
             )
     if last is not chosen:
         stable = ", and their topics are as stable" if np.isfinite(chosen.mean("stability")) else ""
@@ -229,8 +224,8 @@ def recommend(sizes: Sequence[Size], n_tokens: Floats, tolerance: float) -> Reco
         said.append("Many topics differ from seed to seed: look at more than one fit, or take fewer topics.")
     if chosen.n_seeds == 1:
         said.append("Scores of one seed: how much they vary between seeds is unknown.")
-    as_good = None if last is chosen else (K, last.n_components)
-    return Recommendation(K, " ".join(filter(None, said)), max(tolerance, own_error), as_good)
+    alike = None if last is chosen else (K, last.n_components)
+    return Recommendation(K, " ".join(filter(None, said)), max(tolerance, own_error), alike)
 
 
 def standard_error(best: Size, other: Size, n_tokens: Floats, between: float) -> float:

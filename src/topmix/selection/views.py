@@ -43,7 +43,16 @@ class ModelView:
         """Parameters of the model and settings of its tokenizer: [name, value as text]."""
         rows = [(name, value) for name, value in self.model.get_params(deep=False).items() if name != "callbacks"]
         rows += [(f"words: {name}", value) for name, value in self.tokenizer.items()]
-        return [[name, _as_text(value)] for name, value in rows]
+        texts = []
+        for name, value in rows:
+            if isinstance(value, np.ndarray):
+                text = f"array of {' × '.join(map(str, value.shape))}"
+            elif isinstance(value, list | tuple) and len(value) > 8:
+                text = f"{', '.join(map(str, value[:8]))}, … ({len(value)})"
+            else:
+                text = str(value)
+            texts.append([name, text])
+        return texts
 
     def read(
         self, X: object, texts: Iterable[str] | None = None, groups: object = None
@@ -83,12 +92,3 @@ def proportions(model: Model, X: object) -> NDArray[np.float64]:
     """[documents, K] rows that sum to one: topic proportions, or the posterior of the clusters of a mixture."""
     mixes = model._takes == "groups" or not isinstance(model, MixtureEstimator)
     return np.asarray(model.transform(X) if mixes else model.predict_proba(X))
-
-
-def _as_text(value: object) -> str:
-    """A short text for the value of a parameter."""
-    if isinstance(value, np.ndarray):
-        return f"array of {' × '.join(map(str, value.shape))}"
-    if isinstance(value, list | tuple) and len(value) > 8:
-        return f"{', '.join(map(str, value[:8]))}, … ({len(value)})"
-    return str(value)
