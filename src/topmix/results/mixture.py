@@ -89,10 +89,6 @@ class FittedMixture(Fitted):
     texts: ClusterWords | None = None  # of clusters of vectors, where there were texts beside them
 
     @property
-    def alpha(self) -> NDArray[np.float64]:
-        return np.zeros(self.n_topics)
-
-    @property
     def words_read(self) -> Reading:
         return self.reading if self.texts is None else self.texts.reading
 

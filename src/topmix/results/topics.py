@@ -138,13 +138,12 @@ class Fitted:
 
     @property
     def n_topics(self) -> int:
-        n: int = self.model.n_components
-        return n
+        return int(self.model.n_components)
 
     @property
-    @abstractmethod
     def alpha(self) -> NDArray[np.float64]:
         """[K] what a document has of each topic before it is seen, in tokens."""
+        return np.zeros(self.n_topics)
 
     @property
     @abstractmethod
@@ -227,7 +226,7 @@ class FittedTopics(Fitted):
 
     @property
     def alpha(self) -> NDArray[np.float64]:
-        return self.topics.prior.alpha
+        return super().alpha if isinstance(self.model, HardModel) else self.model.prior.alpha
 
     @cached_property
     def view(self) -> TopicView:
@@ -315,10 +314,6 @@ class FittedHardTopics(FittedTopics):
     @cached_property
     def components(self) -> NDArray[np.float64]:
         return np.asarray(np.ascontiguousarray(self.model.counts.T) + self.model.smoothing, np.float64)
-
-    @property
-    def alpha(self) -> NDArray[np.float64]:
-        return np.zeros(self.n_topics)
 
     def assign(self, corpus: Corpus, threads: int) -> tuple[HardTopics, float]:
         """Tokens of new documents by the algorithm Word, and what they cost."""

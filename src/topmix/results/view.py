@@ -123,8 +123,7 @@ class TopicView:
     @cached_property
     def frequency(self) -> NDArray[np.float64]:
         """[V] expected frequency of each word: p(w) = sum_k share_k p(w | k)."""
-        expected: NDArray[np.float64] = self.share @ self.topic_word
-        return expected
+        return np.asarray(self.share @ self.topic_word)
 
     @cached_property
     def distance(self) -> NDArray[np.float64]:

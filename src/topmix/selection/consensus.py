@@ -109,19 +109,18 @@ def consensus(
     seed = whole_number(random_state, "random_state", least=0)
     how = How(text, vectorizer, feature_names, layer)
     everything = FitData.read(chosen, data, how, groups=groups, metadata=metadata)
-    source = (_Clusters if isinstance(chosen, MixtureEstimator) else _Topics)(chosen, everything)
     if is_plural(fits):
-        members = [source.member(each) for each in fits]
+        members = [member_of(each, chosen, everything) for each in fits]
         n_fits = len(members)
         if n_fits < 2:
             raise ValueError(f"fits has {n_fits} models: a consensus needs two or more")
     else:
         n_fits = whole_number(fits, "fits", least=2)
-        members = _fitted(source, n_fits, seed, verbose)
+        members = _fitted(chosen, everything, n_fits, seed, verbose)
     rows = [member.rows for member in members]
     shares = mean_shares([member.shares for member in members], align(rows))
-    model: Any = source.polished(shares, seed)
-    of_model = source.member(model)
+    model = polished(chosen, everything, shares, seed)
+    of_model = member_of(model, chosen, everything)
     found = compare(of_model.rows, rows)
     reproducibility = reproducibility_of(found, of_model.topics, [member.topics for member in members])
     model._fitted = replace(fitted_of(model), reproducibility=reproducibility)
@@ -147,73 +146,55 @@ class Member(NamedTuple):
     shares: sp.csr_array  # [rows of all data, K]
 
 
-class _Topics:
-    """The documents, and what fits say of them."""
+def member_of(fit: object, estimator: Estimator, data: FitData) -> Member:
+    """What a fitted model says of all data. Clusters are compared by the rows that belong to them."""
+    corpus, vectors, wanted = data.corpus, data.corpus.vectors, f"fits of a {type(estimator).__name__} are"
+    if isinstance(estimator, MixtureEstimator):
+        if not isinstance(fit, MixtureEstimator):
+            raise ValueError(f"{wanted} fitted mixtures, got {type(fit).__name__}")
+        X = corpus if vectors is None or corpus.vector_groups is not None else vectors.data
+        shares = sp.csr_array(fit.predict_proba(X, sparse_output=True), dtype=np.float32)
+        topics = None if vectors is not None else view_of(fit).topic_word.astype(np.float32)
+        return Member(memberships(shares), topics, shares)
+    if not isinstance(fit, TopicEstimator):
+        raise ValueError(f"{wanted} topic models, got {type(fit).__name__}")
+    view, V = fit._found().view, corpus.n_words
+    if len(view.words) != V:
+        raise ValueError(f"a model has {len(view.words)} words, the data {V}: both need the same vocabulary")
+    shares = sp.csr_array(fit.transform(corpus, sparse_output=True), dtype=np.float32)
+    counts = np.bincount(corpus.index, corpus.value, minlength=V)
+    topics = np.where(view.is_empty()[:, None], 0.0, view.topic_word).astype(np.float32)
+    rows = centred(topics, counts / max(float(counts.sum()), 1e-300))
+    rows[~topics.any(axis=1)] = 0.0
+    return Member(rows, topics, shares)
 
-    def __init__(self, estimator: Estimator, data: FitData):
-        self.estimator, self.data, self.corpus = estimator, data, data.corpus
 
-    def member(self, fit: object) -> Member:
-        """What a fitted model says of all data."""
-        if not isinstance(fit, TopicEstimator):
-            raise ValueError(f"fits of a {type(self.estimator).__name__} are topic models, got {type(fit).__name__}")
-        view, V = fit._found().view, self.corpus.n_words
-        if len(view.words) != V:
-            raise ValueError(f"a model has {len(view.words)} words, the data {V}: both need the same vocabulary")
-        shares = fit.transform(self.corpus, sparse_output=True)
-        counts = np.bincount(self.corpus.index, self.corpus.value, minlength=V)
-        topics = np.where(view.is_empty()[:, None], 0.0, view.topic_word).astype(np.float32)
-        rows = centred(topics, counts / max(float(counts.sum()), 1e-300))
-        rows[~topics.any(axis=1)] = 0.0
-        return Member(rows, topics, sp.csr_array(shares, dtype=np.float32))
-
-    def polished(self, shares: sp.csr_array, seed: int) -> TopicEstimator:
-        """The model that is learned from all data, beginning with these proportions."""
-        counts = np.asarray((sp.csr_array(shares.T) @ self.corpus.to_scipy()).toarray(), np.float64)  # [K, V]
-        K, e = len(counts), self.estimator
-        began: dict[str, object] = {"init": counts, "max_iter": FOR_PRIORS if self.data.columns else POLISHING}
+def polished(e: Estimator, data: FitData, shares: sp.csr_array, seed: int) -> Any:
+    """The model that is learned from all data, beginning with these proportions. It remembers what was asked for, not
+    what it was learned with."""
+    K, began = shares.shape[1], dict[str, object]()
+    if isinstance(e, MixtureEstimator):
+        where = "init" if "init" in e.get_params(deep=False) else "init_params"
+        began |= {where: shares.toarray(), "n_init": 1}
+    else:
+        counts = np.asarray((sp.csr_array(shares.T) @ data.corpus.to_scipy()).toarray(), np.float64)  # [K, V]
+        began |= {"init": counts, "max_iter": FOR_PRIORS if data.columns else POLISHING}
         if isinstance(e, GibbsLDA | CombinatorialLDA):
             own = {name: value for name, value in e.get_params(deep=False).items() if name in ("n_jobs", "engine")}
-            start = LDA(K, init=counts, max_iter=POLISHING, random_state=seed, verbose=0, **own).fit(self.corpus)
+            start = LDA(K, init=counts, max_iter=POLISHING, random_state=seed, verbose=0, **own).fit(data.corpus)
             if isinstance(e, GibbsLDA):
                 began = {"init": start, "max_iter": max(whole_number(e.max_iter, "max_iter") // GIBBS_SHARE, 1)}
             else:
-                began = {"init": GibbsLDA(K, init=start, max_iter=2, random_state=seed, verbose=0).fit(self.corpus)}
+                began = {"init": GibbsLDA(K, init=start, max_iter=2, random_state=seed, verbose=0).fit(data.corpus)}
         elif isinstance(e, HDP):
             began["search"] = None
-        began |= {"n_components": K, "random_state": seed, "verbose": 0, "callbacks": None}
-        return self._learned(e, began)
-
-    def _learned(self, e: Estimator, parameters: dict[str, object]) -> Estimator:
-        """A model of all data that remembers what was asked for, not what it was learned with."""
-        learner = clone(e).set_params(**parameters)
-        self.data.fitted(learner)
-        fitted = learner._found()
-        model = clone(e).set_params(**{name: parameters[name] for name in ("n_components", "random_state")})
-        known = replace(self.data.reading, design=fitted.reading.design, versions=fitted.reading.versions)
-        model._fitted = replace(fitted, reading=known)
-        return model
-
-
-class _Clusters(_Topics):
-    """The same of rows. Clusters are compared by the rows that belong to them, and of groups each fit has half."""
-
-    def __init__(self, estimator: MixtureEstimator, data: FitData):
-        super().__init__(estimator, data)
-        vectors = self.corpus.vectors
-        self.X = self.corpus if vectors is None or self.corpus.vector_groups is not None else vectors.data
-
-    def member(self, fit: object) -> Member:
-        if not isinstance(fit, MixtureEstimator):
-            raise ValueError(f"fits of a {type(self.estimator).__name__} are fitted mixtures, got {type(fit).__name__}")
-        shares = sp.csr_array(fit.predict_proba(self.X, sparse_output=True), dtype=np.float32)
-        topics = None if self.corpus.vectors is not None else view_of(fit).topic_word.astype(np.float32)
-        return Member(memberships(shares), topics, shares)
-
-    def polished(self, shares: sp.csr_array, seed: int) -> MixtureEstimator:
-        where = "init" if "init" in self.estimator.get_params(deep=False) else "init_params"
-        start = {where: shares.toarray(), "n_components": shares.shape[1], "n_init": 1, "random_state": seed}
-        return self._learned(self.estimator, start | {"verbose": 0, "callbacks": None})
+    learner = clone(e).set_params(n_components=K, random_state=seed, verbose=0, callbacks=None, **began)
+    data.fitted(learner)
+    fitted = learner._found()
+    model = clone(e).set_params(n_components=K, random_state=seed)
+    known = replace(data.reading, design=fitted.reading.design, versions=fitted.reading.versions)
+    model._fitted = replace(fitted, reading=known)
+    return model
 
 
 def halves(n: int, fit: int, seed: int) -> NDArray[np.intp]:
@@ -222,20 +203,20 @@ def halves(n: int, fit: int, seed: int) -> NDArray[np.intp]:
     return np.sort(order[: n // 2] if fit % 2 == 0 else order[n // 2 :])
 
 
-def _fitted(source: _Topics, n_fits: int, seed: int, verbose: int) -> list[Member]:
+def _fitted(estimator: Estimator, data: FitData, n_fits: int, seed: int, verbose: int) -> list[Member]:
     """The fits in order: fewer where Ctrl-C ended them early. It raises if there are not two."""
-    K, n, members = source.estimator.n_components, source.corpus.n_docs, list[Member]()
-    if source.data.n_rows // 2 < max(K, 2) or n < 2:
+    K, n, members = estimator.n_components, data.corpus.n_docs, list[Member]()
+    if data.n_rows // 2 < max(K, 2) or n < 2:
         raise ValueError(f"there are {n} documents, and each fit has half of them: too few for {K} topics. Try fewer")
 
     def kept(model: object, run: PlannedFit, seconds: float) -> tuple[Member, str]:
-        member = source.member(model)
+        member = member_of(model, estimator, data)
         return member, f"{len(np.unique(member.shares.indices))} topics"
 
     plan = [PlannedFit(f"fit {f}", K, seed + f, halves(n, f, seed)) for f in range(n_fits)]
     try:
         with SweepProgress(plan, verbose, "consensus") as progress:
-            for member in runs(source.estimator, source.data, plan, kept, progress, side_by_side=True):
+            for member in runs(estimator, data, plan, kept, progress, side_by_side=True):
                 members.append(member)
     except KeyboardInterrupt:
         if len(members) < 2:

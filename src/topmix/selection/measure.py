@@ -37,14 +37,7 @@ class HeldOut(NamedTuple):
     train: Corpus
     test: Corpus  # in the same words
     rows: np.ndarray  # of the documents to learn from
-
-    def frequency(self) -> Floats:
-        """[V] of the words; of clusters of vectors, which are compared by the rows that they have, of those."""
-        vectors = self.test.vectors
-        if vectors is not None:
-            return np.full(len(vectors.rows), 1.0 / len(vectors.rows))
-        counts = np.bincount(self.train.index, self.train.value, minlength=self.train.n_words)
-        return np.asarray(counts / counts.sum())
+    frequency: Floats  # [V] of the words; of clusters of vectors, which are compared by their rows, of those
 
 
 def hold_out(corpus: Corpus, wanted: object, seed: int) -> HeldOut:
@@ -77,9 +70,13 @@ def hold_out(corpus: Corpus, wanted: object, seed: int) -> HeldOut:
     if train.vectors is not None and test.vectors is not None:
         train, test = train.with_columns(vectors=train.vectors.alone()), test.with_columns(vectors=test.vectors.alone())
     seen = np.bincount(train.index, minlength=corpus.n_words) > 0
-    if seen.all() or vectors is not None:
-        return HeldOut(train, test, rows)
-    return HeldOut(train.keep_words(seen), test.keep_words(seen), rows)
+    if test.vectors is not None:
+        n_rows = len(test.vectors.rows)
+        return HeldOut(train, test, rows, np.full(n_rows, 1.0 / n_rows))
+    if not seen.all():
+        train, test = train.keep_words(seen), test.keep_words(seen)
+    counts = np.bincount(train.index, train.value, minlength=train.n_words)
+    return HeldOut(train, test, rows, counts / counts.sum())
 
 
 @dataclass(frozen=True)
@@ -117,14 +114,11 @@ class Size:
     def n_seeds(self) -> int:
         return len(self.fits)
 
-    def values(self, measure: str) -> list[float]:
-        return [fit.value(measure) for fit in self.fits]
-
     def mean(self, measure: str) -> float:
-        return float(np.mean(self.values(measure)))
+        return float(np.mean([fit.value(measure) for fit in self.fits]))
 
     def spread(self, measure: str) -> float:
-        values = self.values(measure)
+        values = [fit.value(measure) for fit in self.fits]
         return float(np.std(values, ddof=1)) if len(values) > 1 and np.all(np.isfinite(values)) else np.nan
 
     def stability_interval(self) -> tuple[float, float]:

@@ -116,7 +116,7 @@ def sweep(
             f"n_components has {sizes[-1]}, but there are only {train.n_rows} {what} to learn from, besides "
             f"the {split.test.n_docs} that are held out: try fewer topics"
         )
-    frequency, score = split.frequency(), partial(measured, data=split)
+    score = partial(measured, data=split)
     fits: list[MeasuredFit] = []
     of_size: list[tuple[MeasuredFit, Floats]] = []  # with the topics of the present size alone
     plan = [PlannedFit(f"{K} topics, seed {seed}", K, seed) for K in sizes for seed in chosen_seeds]
@@ -125,10 +125,10 @@ def sweep(
             for found in runs(estimator, train, plan, score, progress):
                 of_size.append(found)
                 if len(of_size) == len(chosen_seeds):
-                    fits += with_stability(of_size, frequency)
+                    fits += with_stability(of_size, split.frequency)
                     of_size = []
     except KeyboardInterrupt:
-        fits += with_stability(of_size, frequency)
+        fits += with_stability(of_size, split.frequency)
         if not fits:
             raise
     interrupted = len(fits) < len(plan)
