@@ -30,8 +30,8 @@ from topmix.models.document_prior import DocTopics, DocumentPrior
 from topmix.models.response_prior import Responded, ResponsePrior
 from topmix.models.topics import TopicModel
 from topmix.results.labels import Labels, Response, best_threshold, labels_of
-from topmix.results.topics import AboutFit, FittedTopics, Solver, fold_in
-from topmix.steps.documents import TopicStep
+from topmix.results.topics import AboutFit, FittedTopics, Solver
+from topmix.steps.documents import FoldIn, TopicStep
 from topmix.steps.inference import CVB0, FixedPoint
 
 MOST_JUDGED = 3000  # documents that the threshold is chosen on
@@ -245,7 +245,7 @@ class SupervisedLDA(Seeded, TargetTopics):
         # The fit goes on: topics learn from responses too.
         model = replace(result.model, document_options=self._document_options(), partner=None)
         solver = Solver(problem.engine, problem.threads)
-        docs = joined([folded.docs for _, folded in fold_in(model, corpus, solver)])
+        docs = joined([folded.docs for _, folded in solver.run(FoldIn(), model, corpus)])
         further = replace(
             problem,
             step=TopicStep(1),

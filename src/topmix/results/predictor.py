@@ -154,7 +154,6 @@ class Predictor:
 
 
 def predictor_of(f: FittedTopics) -> Predictor:
-    """The Predictor of fitted topics."""
     model = f.topics
     words = replace(model.words, total=model.words.total.slim())
     vectorizer = None if f.reading.words is None else f.reading.counter()  # its counter is not that of the model

@@ -30,7 +30,7 @@ from topmix.models.word_versions import WordVersions
 from topmix.results.labels import Labels, Response
 from topmix.results.names import EMPTY, RELEVANCE, WORDS_PER_NAME, relevant_words
 from topmix.results.view import Reproducibility, TopicView
-from topmix.steps.documents import FoldedIn, FoldIn
+from topmix.steps.documents import FoldIn
 
 NO_TOPIC = -1
 EXAMPLE_SMOOTHING = 20.0  # tokens
@@ -248,8 +248,9 @@ class FittedTopics(Fitted):
             return stacked(blocks)[np.argsort(np.concatenate(rows), kind="stable")]
         K, prior = self.n_topics, self.topics.prior
         parts = []
-        for documents, folded in fold_in(self.topics, corpus, solver):
-            docs, n = folded.docs, documents.n_docs
+        for part, folded in solver.run(FoldIn(), self.topics, corpus):
+            documents, docs = corpus[part], folded.docs
+            n = documents.n_docs
             counts = sp.csr_array((docs.count.astype(np.float64), docs.topic, docs.indptr), shape=(n, K))
             alpha = prior.of(documents.design).of_documents()  # [1 or documents, K]
             if sparse:
@@ -268,7 +269,7 @@ class FittedTopics(Fitted):
         if self.versions is not None and corpus.version is not None:
             versions = self._by_version(self.versions, corpus)
             return sum(of_version.score(documents, solver) for of_version, documents, _ in versions)
-        return sum(folded.bound for _, folded in fold_in(self.topics, corpus, solver, want_bound=True))
+        return sum(folded.bound for _, folded in solver.run(FoldIn(want_bound=True), self.topics, corpus))
 
     def document_shares(self, corpus: Corpus, solver: Solver) -> DocumentShares:
         tokens = row_sums(corpus.indptr, corpus.value)
@@ -283,13 +284,6 @@ class FittedTopics(Fitted):
             rows = np.flatnonzero(corpus.version == t)
             words = versions.words(None if t < 0 else int(t))
             yield replace(self, model=replace(self.topics, words=words), versions=None), corpus[rows], rows
-
-
-def fold_in(
-    model: TopicModel, corpus: Corpus, solver: Solver, *, want_bound: bool = False
-) -> Iterator[tuple[Corpus, FoldedIn]]:
-    """Documents under the topics as they are, a shard at a time."""
-    return ((corpus[rows], folded) for rows, folded in solver.run(FoldIn(want_bound), model, corpus))
 
 
 @dataclass(frozen=True)

@@ -239,12 +239,6 @@ CALIBRATION: tuple[tuple[float, float], ...] = (
 )  # fmt: skip
 
 
-def reliability_of(similarity: Floats) -> Floats:
-    """The probability that topics with these mean similarities are real."""
-    at, probability = zip(*CALIBRATION)
-    return np.interp(similarity, at, probability)
-
-
 def interval(share: Floats, n: int) -> tuple[Floats, Floats]:
     """Wilson's interval of a share of n."""
     middle = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
@@ -281,6 +275,6 @@ def reproducibility_of(
         high=high,
         similarity=similarity,
         sharpness=(found.similarity - found.other).mean(axis=0),
-        reliability=reliability_of(similarity),
+        reliability=np.interp(similarity, *zip(*CALIBRATION)),
         words=words,
     )
