@@ -255,6 +255,7 @@ def reproducibility_of(
     is_there = found.similarity >= ALIKE
     share, similarity = is_there.mean(axis=0), found.similarity.mean(axis=0)
     low, high = interval(share, n)
+    at, probability = zip(*CALIBRATION)
     words: tuple[Pairs, ...] = ((),) * K
     if topics is not None:
         n_words = min(FOLLOWED_WORDS, topics.shape[1])
@@ -275,6 +276,6 @@ def reproducibility_of(
         high=high,
         similarity=similarity,
         sharpness=(found.similarity - found.other).mean(axis=0),
-        reliability=np.interp(similarity, *zip(*CALIBRATION)),
+        reliability=np.interp(similarity, at, probability),
         words=words,
     )
