@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,13 +42,6 @@ def pyarrow(what: str = "a Parquet file") -> ModuleType:
     except ImportError as error:
         raise ImportError(f"{what} is read with pyarrow: pip install 'topmix[parquet]'") from error
     return pyarrow
-
-
-@runtime_checkable
-class ArrowStream(Protocol):
-    """What has the Arrow PyCapsule interface."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
 class Table(ABC):
@@ -84,7 +77,8 @@ def as_table(X: Any) -> Table | None:
         batches = (batch for table in X.with_format("arrow").iter(BLOCK_ROWS) for batch in table.to_batches())
         return ArrowTable(X.features.arrow_schema, batches)
     X = X.collect() if library == "polars" and kind == "LazyFrame" else X
-    if not isinstance(X, ArrowStream) or hasattr(X, "chunks") or hasattr(X, "dtype"):  # a column is a stream too
+    # A column is a stream too.
+    if not hasattr(X, "__arrow_c_stream__") or hasattr(X, "chunks") or hasattr(X, "dtype"):
         return None
     pa = pyarrow(f"a {type(X).__module__}.{type(X).__name__}")
     reader = X if isinstance(X, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(X)
@@ -95,16 +89,18 @@ class PandasTable(Table):
     def __init__(self, frame: pd.DataFrame):
         self.frame = frame
         self.names = [str(name) for name in frame.columns]
-        self.texts = [name for i, name in enumerate(self.names) if self._is_text(frame.iloc[:, i])]
-
-    @staticmethod
-    def _is_text(column: pd.Series) -> bool:
-        kind = column.dtype
-        if type(kind).__name__ == "CategoricalDtype":
-            return kind.categories is not None and kind.categories.dtype.kind in "OTU"
-        if type(kind).__name__ == "StringDtype":
-            return True
-        return kind.kind == "O" and any(isinstance(value, str) for value in column.iloc[:1000])
+        self.texts = []
+        for i, name in enumerate(self.names):
+            column = frame.iloc[:, i]
+            kind = column.dtype
+            if type(kind).__name__ == "CategoricalDtype":
+                is_text = kind.categories is not None and kind.categories.dtype.kind in "OTU"
+            elif type(kind).__name__ == "StringDtype":
+                is_text = True
+            else:
+                is_text = kind.kind == "O" and any(isinstance(value, str) for value in column.iloc[:1000])
+            if is_text:
+                self.texts.append(name)
 
     def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[object, ...]]]:
         where = [self.names.index(column) for column in columns]

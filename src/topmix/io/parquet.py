@@ -139,7 +139,15 @@ def _read(path: Path, options: Options) -> Corpus:
         if SHAPES[0] <= names:
             _append_lists(batches, ids, builder, "name" in names)
         elif SHAPES[1] <= names:
-            _append_entries(pyarrow().Table.from_batches(batches, schema), ids, builder)
+            table = pyarrow().Table.from_batches(batches, schema)
+            doc, word, count = (table[name].combine_chunks() for name in ("doc", "word", "count"))
+            _no_nulls(doc, "doc")
+            plain = doc.cast(doc.type.value_type) if isinstance(doc, pyarrow().DictionaryArray) else doc
+            coded = plain.dictionary_encode()
+            keys = [str(key) for key in coded.dictionary.to_pylist()]
+            row = coded.indices.to_numpy(zero_copy_only=False)
+            order, starts = np.argsort(row, kind="stable"), starts_of(np.bincount(row, minlength=len(keys)))
+            builder.append(starts, ids(word)[order], _numbers(count)[order], keys)
         else:
             raise CorpusError(
                 f"{path}: the columns are {', '.join(schema.names)}; expected words and counts (one row per "
@@ -188,17 +196,6 @@ def _append_lists(batches: Iterator[pa.RecordBatch], ids: _Ids, builder: CorpusB
             raise CorpusError("the lists of words and counts of a document differ in length")
         names = [str(name) for name in batch.column("name").to_pylist()] if is_named else None
         builder.append(starts_of(lengths), ids(words.flatten()), _numbers(counts.flatten()), names)
-
-
-def _append_entries(table: pa.Table, ids: _Ids, builder: CorpusBuilder) -> None:
-    doc, word, count = (table[name].combine_chunks() for name in ("doc", "word", "count"))
-    _no_nulls(doc, "doc")
-    coded = (doc.cast(doc.type.value_type) if isinstance(doc, pyarrow().DictionaryArray) else doc).dictionary_encode()
-    names = [str(key) for key in coded.dictionary.to_pylist()]
-    row = coded.indices.to_numpy(zero_copy_only=False)
-    order = np.argsort(row, kind="stable")
-    starts = starts_of(np.bincount(row, minlength=len(names)))
-    builder.append(starts, ids(word)[order], _numbers(count)[order], names)
 
 
 def _numbers(column: pa.Array) -> np.ndarray:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import threading
 import warnings
 from collections import Counter
@@ -81,19 +82,17 @@ def look(path: str | PathLike[str], format: str | None = None, pattern: str | No
     kind = format or ("folder" if pattern is not None else text_format(source))
     if kind == "parquet" and not source.is_dir() and not holds_texts(parquet_files(source)[0]):
         return Source(source, None, PARQUET)
-    if kind not in READERS:
-        return Source(source, None, _recognised(source) if format is None else _named_format(format))
-    counts = _recognised(source) if kind == "lines" and format is None else None
-    return Source(source, kind if counts is None else None, counts)
-
-
-def _recognised(path: Path) -> Format | None:
-    named = next((f for f in FORMATS.values() if f.is_named(path)), None)
-    if named is not None:
-        return named
-    with TextFile(path) as file:
-        head = file.head()
-    return next((f for f in FORMATS.values() if f.matches(head)), None)
+    if format is not None:
+        return Source(source, format, None) if format in READERS else Source(source, None, _named_format(format))
+    counts = None
+    if kind not in READERS or kind == "lines":
+        counts = next((f for f in FORMATS.values() if f.is_named(source)), None)
+        if counts is None:
+            with TextFile(source) as file:
+                head = file.head()
+            flags = re.DOTALL | re.IGNORECASE
+            counts = next((f for f in FORMATS.values() if re.match(f.signature, head, flags)), None)
+    return Source(source, kind if kind in READERS and counts is None else None, counts)
 
 
 def read_corpus(
@@ -267,11 +266,9 @@ def _lines(path: Path, options: TextFormat, newline: str | None = None) -> Itera
             for n, line in enumerate(lines, 1):
                 yield n, line
     except UnicodeDecodeError as error:
-        raise _undecodable(path, options, f"after line {n}", error) from error
-
-
-def _undecodable(path: Path, options: TextFormat, where: str, error: UnicodeDecodeError) -> CorpusError:
-    return CorpusError(f"{path}: not {options.encoding} {where}: {error.reason}; see encoding= and errors=")
+        raise CorpusError(
+            f"{path}: not {options.encoding} after line {n}: {error.reason}; see encoding= and errors="
+        ) from error
 
 
 def _read_jsonl(path: Path, options: TextFormat) -> Iterator[Document]:
@@ -348,7 +345,9 @@ def _read_folder(folder: Path, options: TextFormat) -> Iterator[Document]:
                 with TextFile(path) as file, file.text(options.encoding, options.errors) as text:
                     yield path.relative_to(folder).as_posix(), text.read()
             except UnicodeDecodeError as error:
-                raise _undecodable(path, options, f"at byte {error.start}", error) from error
+                raise CorpusError(
+                    f"{path}: not {options.encoding} at byte {error.start}: {error.reason}; see encoding= and errors="
+                ) from error
 
     return documents()
 
