@@ -95,7 +95,17 @@ class RayWorkers(Workers):
         in_order = keep is None
         todo, position = list(dict.fromkeys(shards)), {b: i for i, b in enumerate(shards)}
         waiting = dict[ObjectRef, ShardVisit]()  # by what is answered when they are made, or copied
-        self._ask_columns(todo)
+        # Words of shards that only their workers have read.
+        while unknown := [b for b in todo if b not in self._columns and self.shards.saved is not None]:
+            peers = self.pool.wait_for_one()
+            asked = [peers[b % len(peers)].actor.columns.remote(self.opening, b, self._message(b)) for b in unknown]
+            for b, ref in zip(unknown, asked):
+                try:
+                    self._columns[b] = ray.put(_value(ref))  # here, so that no node takes it away
+                except RayActorError:
+                    self.pool.look_again()
+                except RayTaskError as error:
+                    raise (error.cause or error) from error
         members, homes = list[Peer](), dict[int, Peer]()
         while todo or waiting:
             self.pool.look_around()
@@ -221,21 +231,6 @@ class RayWorkers(Workers):
         if b not in self._messages:
             self._messages[b] = [ray.put(self.shards.message(b))]
         return self._messages[b]
-
-    def _ask_columns(self, shards: Sequence[int]) -> None:
-        """Words of shards that only their workers have read."""
-        if self.shards.saved is None:
-            return
-        while unknown := [b for b in shards if b not in self._columns]:
-            peers = self.pool.wait_for_one()
-            asked = [peers[b % len(peers)].actor.columns.remote(self.opening, b, self._message(b)) for b in unknown]
-            for b, ref in zip(unknown, asked):
-                try:
-                    self._columns[b] = ray.put(_value(ref))  # here, so that no node takes it away
-                except RayActorError:
-                    self.pool.look_again()
-                except RayTaskError as error:
-                    raise (error.cause or error) from error
 
     def sum(self, parts: Sequence[Part]) -> tuple[ObjectRef, Stats]:
         """By workers, in the tree of every engine: two parts are added where the first of them lies."""
