@@ -194,13 +194,6 @@ def _fitting(engine: Ray, free: Mapping[str, float]) -> int:
     return min(fit, int(free.get("GPU", 0.0) // gpus)) if gpus else fit
 
 
-def release(engine: Ray) -> None:
-    for key in [key for key in _pools if key[1] == engine]:
-        pool = _pools.pop(key)
-        if ray.is_initialized() and ray.get_runtime_context().get_job_id() == key[0]:
-            pool.end()
-
-
 def connect(address: str | None) -> None:
     """Connects to the cluster, unless this process is connected already."""
     if address is not None and address.startswith("ray://"):

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from topmix.base.checks import CorpusError
 from topmix.base.paths import is_path, is_remote
-from topmix.corpus.corpus import Corpus, InWords
+from topmix.corpus.corpus import Corpus, CorpusBuilder, InWords
 from topmix.corpus.documents import (
     Blocks,
     NamedTexts,
@@ -29,16 +29,7 @@ from topmix.corpus.vectorize import Vectorizer, check_settings
 from topmix.corpus.vocabulary import columns_of_all, cuts_for, documents_of
 from topmix.io.columns import check_one_each, has_column
 from topmix.io.formulas import factor_of
-from topmix.io.libraries import (
-    BLOCK_CELLS,
-    Table,
-    as_table,
-    counts_of,
-    from_anndata,
-    is_anndata,
-    text_columns,
-    texts_of,
-)
+from topmix.io.libraries import BLOCK_CELLS, Table, as_table, from_anndata, is_anndata, text_columns, texts_of
 from topmix.io.priors import ColumnPrior
 from topmix.io.readers import Source, TextFormat, counts_at, look, texts_at
 from topmix.io.reading import How, Reading
@@ -163,9 +154,19 @@ def read_growing(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine |
     In texts, and in a Corpus with a vocabulary, words are known by their names, in any order. A matrix has only places,
     so new words are columns at the end; a DataFrame has them there too, as everywhere in scikit-learn.
     """
+    words, n_known, how = known.words, known.n_features, known.more()
     if not isinstance(X, Corpus):
-        X = _with_new_words(X, known, engine)
-    words, n_known = known.words, known.n_features
+        vectorizer = known.counter() if how.vectorizer is None and words is not None else how.vectorizer
+        if isinstance(vectorizer, Vectorizer):
+            X, made, _ = _InputReader(replace(how, vectorizer=for_every_word(vectorizer)), engine).read(X)
+            if made is not None and words is not None:  # of texts; new words count if the vectorizer would take them
+                cuts = cuts_for(X.n_docs, vectorizer.min_df, vectorizer.max_df)
+                low, high = (documents_of(cut, X.n_docs) for cut in cuts)
+                df, names = np.bincount(X.index, minlength=X.n_words), set(map(str, words))
+                is_known = np.array([word in names for word in X.vocabulary], dtype=bool)
+                X = X.keep_words(is_known | ((df >= low) & (df <= high)))
+        else:  # one of scikit-learn has the words of its fit
+            X = _InputReader(how, engine, known).read(X).data
     if isinstance(X, Corpus) and X.vocabulary is not None and words is not None:
         if list(X.vocabulary) == words.tolist():
             return in_known_words(X, known, owner), known
@@ -293,7 +294,11 @@ class _InputReader:
             is_frame = hasattr(X, "shape") and hasattr(X, "columns")
             if is_frame and (np.prod(X.shape, dtype=float) <= BLOCK_CELLS or hasattr(X, "sparse")):
                 return _Read(X)  # small: scikit-learn checks it
-            return _Read(counts_of(table, self._most_entries))
+            with CorpusBuilder(most_entries=self._most_entries) as builder:
+                for block in table.numbers():
+                    counts = sp.csr_array(block)
+                    builder.append(counts.indptr, counts.indices, counts.data)
+                return _Read(builder.finish(table.names))
         if self.how.text is not None:
             raise ValueError(f"text= names a column of a table, but X is a {type(X).__name__} without named columns")
         if isinstance(X, set | dict) and not sp.issparse(X):  # a dok_array is a dict
@@ -345,21 +350,3 @@ class _InputReader:
             settings = Vectorizer().to_dict() | {"tokenizer": f"{kind.__module__}:{kind.__qualname__}"}
         arrays = rows.indptr, rows.index, rows.value, rows.n_words, rows.vocabulary
         return _Read(Corpus.trusted(*arrays, meta={"tokenizer": settings}), vectorizer)
-
-
-def _with_new_words(X: object, known: Reading, engine: Engine | None) -> Any:
-    """Texts, tables and files as counts; of texts, words that are not known are counted too, if there are enough of
-    them in X for the vectorizer."""
-    how = known.more()
-    vectorizer = known.counter() if how.vectorizer is None and known.words is not None else how.vectorizer
-    if not isinstance(vectorizer, Vectorizer):  # a vectorizer of scikit-learn has the words of its fit
-        return _InputReader(how, engine, known).read(X).data
-    corpus, made, _ = _InputReader(replace(how, vectorizer=for_every_word(vectorizer)), engine).read(X)
-    if made is None:  # not texts
-        return corpus
-    assert known.words is not None
-    cuts = cuts_for(corpus.n_docs, vectorizer.min_df, vectorizer.max_df)
-    low, high = (documents_of(cut, corpus.n_docs) for cut in cuts)
-    df, names = np.bincount(corpus.index, minlength=corpus.n_words), set(map(str, known.words))
-    is_known = np.array([word in names for word in corpus.vocabulary], dtype=bool)
-    return corpus.keep_words(is_known | ((df >= low) & (df <= high)))

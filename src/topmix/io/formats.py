@@ -70,10 +70,6 @@ class Format:
     write: Callable[[Corpus, Path], None]
     prefix: str = ""  # start of file names in this format, whatever their suffix
 
-    def is_named(self, path: Path) -> bool:
-        name = plain_name(path)
-        return Path(name).suffix.lower() in self.suffixes or bool(self.prefix and name.startswith(self.prefix))
-
 
 def find_vocabulary(path: Path, options: Options, n_words: int | None = None) -> Sequence[str] | None:
     """The given words, or the words of a file in the folder of `path`; n_words of them, if n_words is known."""

@@ -175,15 +175,6 @@ def texts_of(table: Table, columns: Sequence[str]) -> Iterator[str]:
         )
 
 
-def counts_of(table: Table, most_entries: int | None = None) -> Corpus:
-    """One column per word."""
-    with CorpusBuilder(most_entries=most_entries) as builder:
-        for block in table.numbers():
-            rows = sp.csr_array(block)
-            builder.append(rows.indptr, rows.indices, rows.data)
-        return builder.finish(table.names)
-
-
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} others" if len(names) > 8 else "")
 

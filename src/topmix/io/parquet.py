@@ -24,7 +24,7 @@ from topmix.base.checks import CorpusError, are_texts
 from topmix.base.paths import is_remote, path_of
 from topmix.base.remote_file import local_copy, open_binary
 from topmix.corpus.corpus import Corpus, CorpusBuilder
-from topmix.corpus.documents import DEFAULT_ID_FIELD, Document, Fields, document_of, field_list, is_hidden
+from topmix.corpus.documents import DEFAULT_ID_FIELD, Document, document_of, field_list, is_hidden
 from topmix.corpus.vocabulary import starts_of
 from topmix.io.formats import Format, Options, find_vocabulary
 from topmix.io.libraries import pyarrow
@@ -32,6 +32,8 @@ from topmix.io.libraries import pyarrow
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from topmix.io.readers import TextFormat
 
 BUFFER = 1 << 20  # bytes of a column that are read at a time
 BATCH_ROWS = 1 << 10  # of texts
@@ -94,12 +96,12 @@ def holds_texts(path: str | os.PathLike[str]) -> bool:
         return any(pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in schema.types)
 
 
-def parquet_texts(path: Path, field: Fields, id_field: str | None) -> Iterator[Document]:
+def parquet_texts(path: Path, options: TextFormat) -> Iterator[Document]:
     """The documents of a file, or of the *.parquet files of a folder. Those without an id are numbered."""
     files = parquet_files(path)
     if not files:
         raise CorpusError(f"{path}: no *{SUFFIX} file in this folder")
-    fields, n = field_list(field), 0
+    fields, id_field, n = field_list(options.field), options.id_field, 0
     for name in files:
         first = n
         with open_parquet(name) as file:

@@ -33,15 +33,7 @@ from topmix.base.checks import CorpusError
 from topmix.base.paths import TEMPORARY_SUFFIX, is_path, is_remote, path_of
 from topmix.base.remote_file import local_copy
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.documents import (
-    Document,
-    Fields,
-    document_blocks,
-    document_of,
-    field_list,
-    first_and_all,
-    is_hidden,
-)
+from topmix.corpus.documents import Document, Fields, document_blocks, document_of, field_list, first_and_all, is_hidden
 from topmix.corpus.vectorize import Vectorizer
 from topmix.io.formats import H5AD, MATRIX_MARKET, NPZ, SAVED, UCI, Format, Options, VocabularyLike
 from topmix.io.parquet import PARQUET, SUFFIX, holds_texts, parquet_files, parquet_texts
@@ -82,11 +74,9 @@ def look(path: str | PathLike[str], format: str | None = None, pattern: str | No
     kind = format or ("folder" if pattern is not None else text_format(source))
     if kind == "parquet" and not source.is_dir() and not holds_texts(parquet_files(source)[0]):
         return Source(source, None, PARQUET)
-    if format is not None:
-        return Source(source, format, None) if format in READERS else Source(source, None, _named_format(format))
     counts = None
-    if kind not in READERS or kind == "lines":
-        counts = next((f for f in FORMATS.values() if f.is_named(source)), None)
+    if kind not in READERS or (kind == "lines" and format is None):
+        counts = _format_named(source, format)
         if counts is None:
             with TextFile(source) as file:
                 head = file.head()
@@ -164,21 +154,21 @@ def write_corpus(corpus: Corpus, path: str | PathLike[str], format: str | None =
     names and meta. Files are written atomically.
     """
     target = path_of(path)
+    target_format = _format_named(target, format)
+    if target_format is None:
+        raise ValueError(f"{target}: the name does not tell the format; pass format=, one of {', '.join(FORMATS)}")
+    target_format.write(corpus, target)
+
+
+def _format_named(path: Path, format: str | None) -> Format | None:
+    """A format of counts by its name, or by that of a file."""
     if format is not None:
-        chosen = _named_format(format)
-    else:
-        named = [f for f in FORMATS.values() if f.is_named(target)]
-        if not named:
-            raise ValueError(f"{target}: the name does not tell the format; pass format=, one of {', '.join(FORMATS)}")
-        chosen = named[0]
-    chosen.write(corpus, target)
-
-
-def _named_format(name: str) -> Format:
-    """A format of counts by its name."""
-    if name not in FORMATS:
-        raise ValueError(f"unknown format {name!r}; pass one of {', '.join(FORMATS)}")
-    return FORMATS[name]
+        if format not in FORMATS:
+            raise ValueError(f"unknown format {format!r}; pass one of {', '.join(FORMATS)}")
+        return FORMATS[format]
+    name = plain_name(path)
+    suffix = Path(name).suffix.lower()
+    return next((f for f in FORMATS.values() if suffix in f.suffixes or (f.prefix and name.startswith(f.prefix))), None)
 
 
 def read_texts(
@@ -358,5 +348,5 @@ READERS: dict[str, Callable[[Path, TextFormat], Iterator[Document]]] = {
     "csv": _read_csv,
     "tsv": partial(_read_csv, delimiter="\t"),
     "lines": lambda path, options: ((str(n), line.rstrip("\r\n")) for n, line in _lines(path, options)),
-    "parquet": lambda path, options: parquet_texts(path, options.field, options.id_field),
+    "parquet": parquet_texts,
 }
