@@ -16,7 +16,7 @@ from topmix.base.checks import CorpusError
 from topmix.base.component import is_whole
 from topmix.base.paths import is_path, path_of
 from topmix.corpus.documents import plain
-from topmix.io.libraries import ArrowTable, as_table, is_anndata, open_anndata
+from topmix.io.libraries import ArrowTable, as_table, is_anndata, open_anndata, values_in
 from topmix.io.parquet import batches_of, open_parquet, parquet_files
 from topmix.io.readers import read_texts, text_format
 
@@ -44,13 +44,13 @@ def column_of(X: object, column: str | Iterable[object], n_docs: int | None = No
             values = []
             for name in parquet_files(path):
                 with open_parquet(name) as file:
-                    values += ArrowTable(file.schema_arrow, batches_of(file)).column(column, f"{name}: ")
+                    values += values_in(ArrowTable(file.schema_arrow, batches_of(file)), column, f"{name}: ")
     elif is_anndata(X):
         if column not in X.obs.columns:
             raise CorpusError(f"no column {column!r} in obs; there are {', '.join(map(repr, X.obs.columns))}")
         values = list(X.obs[column])
     elif table := as_table(X):
-        values = table.column(column)
+        values = values_in(table, column)
     else:
         raise ValueError(f"a {type(X).__name__} has no columns: pass a list with one value per document for {column!r}")
     if n_docs is not None:

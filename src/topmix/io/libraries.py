@@ -8,12 +8,11 @@ memory at a time.
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,28 +43,6 @@ def pyarrow(what: str = "a Parquet file") -> ModuleType:
     return pyarrow
 
 
-class Table(ABC):
-    """A table with named columns."""
-
-    names: list[str]  # of the columns
-    texts: list[str]  # those that hold strings
-
-    @abstractmethod
-    def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[object, ...]]]:
-        """Blocks of rows, each the values of these columns; missing values are None."""
-
-    @abstractmethod
-    def numbers(self) -> Iterator[NDArray[np.float32]]:
-        """Blocks of rows, [rows, columns]."""
-
-    def column(self, name: str, where: str = "") -> list[object]:
-        """All values of a column."""
-        if name not in self.names:
-            known = ", ".join(map(repr, self.names[:20]))
-            raise CorpusError(f"{where}no column {name!r}; the columns are {known}")
-        return [value for block in self.strings([name]) for (value,) in block]
-
-
 def as_table(X: Any) -> Table | None:
     """X as a table, or None if it has no named columns."""
     library, kind = type(X).__module__.partition(".")[0], type(X).__name__
@@ -85,11 +62,11 @@ def as_table(X: Any) -> Table | None:
     return ArrowTable(reader.schema, reader)
 
 
-class PandasTable(Table):
+class PandasTable:
     def __init__(self, frame: pd.DataFrame):
         self.frame = frame
         self.names = [str(name) for name in frame.columns]
-        self.texts = []
+        self.texts: list[str] = []  # columns that hold strings
         for i, name in enumerate(self.names):
             column = frame.iloc[:, i]
             kind = column.dtype
@@ -103,18 +80,20 @@ class PandasTable(Table):
                 self.texts.append(name)
 
     def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[object, ...]]]:
+        """Blocks of rows, each the values of these columns; missing values are None."""
         where = [self.names.index(column) for column in columns]
         for begin in range(0, len(self.frame), BLOCK_ROWS):
             plain = self.frame.iloc[begin : begin + BLOCK_ROWS, where].astype(object)
             yield list(plain.where(plain.notna(), None).itertuples(index=False, name=None))
 
     def numbers(self) -> Iterator[NDArray[np.float32]]:
+        """Blocks of rows, [rows, columns]."""
         n_rows = max(1, BLOCK_CELLS // max(len(self.names), 1))
         for begin in range(0, len(self.frame), n_rows):
             yield self.frame.iloc[begin : begin + n_rows].to_numpy(dtype=np.float32, na_value=np.nan)
 
 
-class ArrowTable(Table):
+class ArrowTable:
     """Batches of pyarrow. A stream can be read once, unless its maker gives a new one each time."""
 
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]):
@@ -133,6 +112,16 @@ class ArrowTable(Table):
 
     def _parts(self, n_rows: int) -> Iterator[pa.RecordBatch]:
         return (batch.slice(begin, n_rows) for batch in self.batches for begin in range(0, len(batch), n_rows))
+
+
+Table: TypeAlias = PandasTable | ArrowTable  # with named columns
+
+
+def values_in(table: Table, name: str, where: str = "") -> list[object]:
+    """All values of a column; missing ones are None."""
+    if name not in table.names:
+        raise CorpusError(f"{where}no column {name!r}; the columns are {', '.join(map(repr, table.names[:20]))}")
+    return [value for block in table.strings([name]) for (value,) in block]
 
 
 def text_columns(table: Table, text: str | Sequence[str] | None) -> list[str]:

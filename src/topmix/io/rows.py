@@ -39,7 +39,7 @@ GROUP = "group"  # the column of a file of groups that has several
 
 def read_matrix(X: object, owner: str, known: Reading | None, names: Sequence[str] | None) -> tuple[Corpus, Reading]:
     """Counts from an array, a sparse matrix or a DataFrame. `names` are those of its columns."""
-    stand_in, own = _stand_in(owner, known), X
+    stand_in, source = _stand_in(owner, known), X
     if sp.issparse(X):
         check_sparse(X)
     with _places_of_missing(X):
@@ -61,13 +61,13 @@ def read_matrix(X: object, owner: str, known: Reading | None, names: Sequence[st
             else:
                 X = validate_data(stand_in, X, reset=known is None, **COUNTS)
             check_non_negative(X, owner)
-            corpus = Corpus.from_scipy(_own(X, own))
+            corpus = Corpus.from_scipy(_own(X, source))
     if known is not None:
         return corpus, known
     words = vars(stand_in).get("feature_names_in_")
     if names is not None:
         words = np.asarray(checked_names(names, corpus.n_words), dtype=object)
-    return corpus, Reading(corpus.n_words, words, named=names is not None, frame=kind_of_frame(own))
+    return corpus, Reading(corpus.n_words, words, named=names is not None, frame=kind_of_frame(source))
 
 
 def kind_of_frame(X: object) -> str | None:
