@@ -29,6 +29,7 @@ from topmix.steps import Info, LocalStep, Memory
 BLOCKS = "blocks"  # of an actor's threads: those that take messages of blocks while it computes
 
 T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., object])
 Opening: TypeAlias = tuple[str, LocalStep, int]  # a session, its step, and the threads of a worker
 
 
@@ -63,8 +64,9 @@ class ActorSession:
     copies: dict[int, tuple[object, ...]] = field(default_factory=dict)  # what shards of other nodes remember
 
 
-# A method that other processes call while the actor computes: it has threads of its own.
-meanwhile = ray.method(concurrency_group=BLOCKS)
+def meanwhile(method: Method) -> Method:
+    """A method that other processes call while the actor computes: it has threads of its own."""
+    return ray.method(concurrency_group=BLOCKS)(method)
 
 
 class ShardActor:
