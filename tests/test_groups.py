@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from topmix import LDA
 from topmix.data import Vectorizer
-from topmix.io.columns import day_of, periods_of
+from topmix.io.columns import periods_of
 from topmix.results.covariates import prevalence
 
 SEA = ["boat", "sail", "sea", "harbour", "wind", "ship", "mast"]
@@ -80,11 +80,10 @@ def test_dates_of_many_kinds():
         *(pd.Timestamp("2024-05-31 23:00"), pd.Timestamp("2024-05-31 23:00", tz="Europe/Berlin")),
         np.datetime64("2024-05-31T23:59"),
     ):
-        assert day_of(same) == day, same
-    assert day_of("2024-05") == np.datetime64("2024-05-01")
-    assert day_of(np.int32(1999)) == day_of("1999") == day_of(1999) == np.datetime64("1999-01-01")
-    assert day_of(1) == np.datetime64("0001-01-01")
-    assert day_of("9999-12-31") == np.datetime64("9999-12-31")
+        assert periods_of([same], "day") == [day], same
+    texts = ["2024-05-01", "1999-01-01", "1999-01-01", "1999-01-01", "0001-01-01", "9999-12-31"]
+    found = periods_of(["2024-05", np.int32(1999), "1999", 1999, 1, "9999-12-31"], "day")
+    np.testing.assert_array_equal(found, np.array(texts, "datetime64[D]"))
 
 
 NO_DAYS = [
@@ -104,7 +103,7 @@ NO_DAYS = [
 @pytest.mark.parametrize("wrong", NO_DAYS, ids=str)
 def test_what_is_no_day_of_the_years_1_to_9999_is_refused(wrong):
     with pytest.raises(ValueError, match="is not a date such as"):
-        day_of(wrong)
+        periods_of([wrong], "day")
 
 
 def test_shares_of_groups_leave_out_documents_without_words_or_group(model):

@@ -98,7 +98,7 @@ def test_whichever_worker_comes_first_is_seen(cluster):
     kind = ray.remote(concurrency_groups={ray_actor.BLOCKS: 4})(ray_actor.ShardActor)
     pool = ray_pool.Pool.__new__(ray_pool.Pool)
     pool.peers = [ray_pool.Peer(i, kind.options(num_cpus=cpus).remote()) for i, cpus in enumerate((5, 1))]
-    until(lambda: pool._count(0.1) == 2 or any(peer.is_alive for peer in pool.peers))
+    until(lambda: len(pool.alive()) == 2 or any(peer.is_alive for peer in pool.peers))
     assert [peer.is_alive for peer in pool.peers] == [False, True]
     pool.end()
     until(lambda: ray.available_resources().get("CPU") == ray.cluster_resources()["CPU"])  # nodes of others may go

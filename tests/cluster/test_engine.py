@@ -135,7 +135,7 @@ def test_idle_workers_of_other_engines_give_way(cluster):
     from topmix.engines import ray_pool
 
     for key in list(ray_pool._pools):
-        ray_pool.release(key[1])
+        key[1].release()
     while ray.available_resources()["CPU"] < 12:
         time.sleep(0.05)
     X = np.random.default_rng(0).poisson(0.5, (40, 20))

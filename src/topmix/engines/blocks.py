@@ -79,7 +79,14 @@ class BlockRows(ABC):
         seconds, n_bytes = 0.0, sum(content.nbytes for content in contents)
         with self.lock:
             for b in blocks:
-                self._comes(b, n_round)
+                expected = self.rounds.get(b, -1) + 1
+                if n_round < expected:
+                    raise BlockError(
+                        f"block {b} came twice: the rows here were solved for it in round {n_round} already"
+                    )
+                if n_round > expected:
+                    raise BlockError(f"block {b} lost a visit: it came in round {n_round}, and not in round {expected}")
+                self.rounds[b] = n_round
             if others is not None and call > self.last_call:
                 self.apply_changes(others - self.applied)
                 self.applied, self.last_call = others, call
@@ -97,14 +104,6 @@ class BlockRows(ABC):
             self.held -= n_bytes
             before, self.processor = self.processor, time.process_time()
             return News(self.own_changes(), seconds, self.processor - before, self.peak, self.n_bytes()), *found
-
-    def _comes(self, block: int, n_round: int) -> None:
-        expected = self.rounds.get(block, -1) + 1
-        if n_round < expected:
-            raise BlockError(f"block {block} came twice: the rows here were solved for it in round {n_round} already")
-        if n_round > expected:
-            raise BlockError(f"block {block} lost a visit: it came in round {n_round}, and not in round {expected}")
-        self.rounds[block] = n_round
 
     def summaries(self) -> list[object]:
         return [self.summary(thread) for thread in range(len(self.turns))]

@@ -10,6 +10,7 @@ import os
 import pickle
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -50,7 +51,7 @@ class Report(NamedTuple):
     memory_bytes: int
     seconds: float
     processor: float  # seconds of all its threads
-    resident: int  # bytes of this process
+    resident: int  # bytes of this process; 0 where the system does not say
     place: Place
 
 
@@ -116,8 +117,10 @@ class ShardActor:
     ) -> tuple[object, Memory, Report]:
         begin, used, session = time.perf_counter(), time.process_time(), self._session(opening)
         stats, new, info = session.worker.step(self._shard(session, b, message), tables, memory)
-        took = time.perf_counter() - begin, time.process_time() - used
-        return stats, new, Report(info, new is not None, n_bytes(stats), n_bytes(new), *took, resident(), self.place)
+        took, resident = (time.perf_counter() - begin, time.process_time() - used), 0
+        with suppress(OSError), open("/proc/self/statm") as file:  # only Linux says
+            resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return stats, new, Report(info, new is not None, n_bytes(stats), n_bytes(new), *took, resident, self.place)
 
     def add(self, a: SomeTotal, b: SomeTotal) -> tuple[SomeTotal, int]:
         """The sum, and the bytes of the second part, which may have come from another node."""
@@ -149,12 +152,3 @@ def n_bytes(value: object) -> int:
     buffers: list[pickle.PickleBuffer] = []
     pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     return sum(buffer.raw().nbytes for buffer in buffers)
-
-
-def resident() -> int:
-    """Bytes of memory that this process has; 0 where the system does not say."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0

@@ -58,7 +58,7 @@ class Run:
 
     def round(self, n_round: int) -> tuple[list[ObjectRef], list[SomeTotal]]:
         """The blocks after it, and the summaries. The order is drawn again, so that all blocks meet."""
-        calls, workers = dict[ObjectRef, BlockVisit](), self.workers
+        calls, workers, traffic = dict[ObjectRef, BlockVisit](), self.workers, self.workers.traffic
         waiting = np.random.default_rng((self.seed, n_round)).permutation(len(self.blocks)).tolist()
         left: list[set[int]] = [set(waiting) for _ in workers.peers]  # of each worker
         while any(left) or calls:
@@ -66,12 +66,24 @@ class Run:
                 while blocks := self._next(worker, mine, waiting, calls):
                     mine -= set(blocks)
                     waiting = [b for b in waiting if b not in blocks]
-                    ref, visit = self._send(worker, n_round, blocks)
-                    calls[ref] = visit
+                    theirs = [made for w, made in enumerate(self.changes) if w != worker and made is not None]
+                    others = np.sum(theirs, axis=0) if theirs else None
+                    traffic.added += sum(self.bytes[b] for b in blocks if self.holder[b] not in (-1, worker))
+                    traffic.sent += sum(self.bytes[b] for b in blocks if self.holder[b] == -1)
+                    self.n_calls += 1
+                    ask = workers.peers[worker].actor.blocks_ask.options(num_returns=1 + len(blocks))
+                    about, contents = (self.n_calls, n_round, blocks, others), [self.blocks[b] for b in blocks]
+                    ref, *refs = ask.remote(workers.session, BlockRows.solve, *about, *contents)
+                    calls[ref] = BlockVisit(worker, blocks, refs)
             for ref in ray.wait(list(calls), timeout=POLL_SECONDS)[0]:
-                visit = calls.pop(ref)
-                self._arrived(visit, answered(ref, workers.peers[visit.worker]))
-                waiting += visit.blocks
+                worker, blocks, refs = calls.pop(ref)
+                news: News = answered(ref, workers.peers[worker])
+                self.changes[worker], workers.news[worker] = news.changes, news
+                for b, content in zip(blocks, refs):
+                    self.blocks[b], self.holder[b] = content, worker
+                traffic.busy += news.seconds
+                traffic.processor += news.processor
+                waiting += blocks
             if self.stopped.is_set():
                 return [], []
         return list(self.blocks), [summary for mine in workers.ask(BlockRows.summaries) for summary in mine]
@@ -82,25 +94,6 @@ class Run:
             return []
         here = [b for b in waiting if b in left][: self.together]
         return here if 2 * len(here) >= min(self.together, len(left)) or not calls else []
-
-    def _send(self, worker: int, n_round: int, blocks: list[int]) -> tuple[ObjectRef, BlockVisit]:
-        workers, contents = self.workers, [self.blocks[b] for b in blocks]
-        theirs = [made for w, made in enumerate(self.changes) if w != worker and made is not None]
-        others = np.sum(theirs, axis=0) if theirs else None
-        workers.traffic.added += sum(self.bytes[b] for b in blocks if self.holder[b] not in (-1, worker))
-        workers.traffic.sent += sum(self.bytes[b] for b in blocks if self.holder[b] == -1)
-        self.n_calls += 1
-        ask = workers.peers[worker].actor.blocks_ask.options(num_returns=1 + len(blocks))
-        news, *found = ask.remote(workers.session, BlockRows.solve, self.n_calls, n_round, blocks, others, *contents)
-        return news, BlockVisit(worker, blocks, found)
-
-    def _arrived(self, visit: BlockVisit, news: News) -> None:
-        self.changes[visit.worker] = news.changes
-        for b, content in zip(visit.blocks, visit.contents):
-            self.blocks[b], self.holder[b] = content, visit.worker
-        self.workers.traffic.busy += news.seconds
-        self.workers.traffic.processor += news.processor
-        self.workers.news[visit.worker] = news
 
 
 class BlockWorkers:

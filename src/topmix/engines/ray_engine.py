@@ -107,6 +107,11 @@ class Ray(Engine):
 
     def release(self) -> None:
         """Ends the workers of an engine with these settings, if there are any, so that others can use their cores."""
-        from topmix.engines.ray_pool import release
+        import ray
 
-        release(self)
+        from topmix.engines.ray_pool import _pools
+
+        for key in [key for key in _pools if key[1] == self]:
+            pool = _pools.pop(key)
+            if ray.is_initialized() and ray.get_runtime_context().get_job_id() == key[0]:
+                pool.end()

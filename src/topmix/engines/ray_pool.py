@@ -6,9 +6,7 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -99,42 +97,32 @@ class Pool:
         )
         n = engine.workers or max(1, _fitting(engine, ray.available_resources()))
         self.peers = [Peer(i, self._kind.remote()) for i in range(n)]
-        alive = self._wait_for_start()
-        if not alive:
-            self.end()
-            raise ClusterError(self._no_room())
-        if alive < n:
-            LOG.warning("%d of %d workers could be started; the others will join when there is room", alive, n)
-
-    def _wait_for_start(self) -> int:
-        """How many are there, once all are, or the time is up."""
-        seconds = self.engine.start_seconds
-        deadline, quiet, is_first = time.monotonic() + seconds, time.monotonic() + QUIET_SECONDS, True
-        while (alive := self._count(0.02)) < len(self.peers) and (now := time.monotonic()) < deadline:
+        seconds, begin, is_first, is_quiet = engine.start_seconds, time.monotonic(), True, True
+        deadline = begin + seconds
+        # Which of them comes first is not known: Ray starts them in any order.
+        while (alive := len(self.alive())) < n and (now := time.monotonic()) < deadline:
             if alive and is_first:
                 deadline, is_first = now + MORE_SECONDS, False
-            elif not alive and now > quiet:
+            elif not alive and is_quiet and now > begin + QUIET_SECONDS:
                 LOG.warning("no worker is there yet: waiting for room or new machines, up to %g seconds", seconds)
-                quiet = float("inf")
-        return alive
-
-    def _count(self, seconds: float) -> int:
-        """Waits so long for one more. Which of them comes first is not known: Ray starts them in any order."""
-        if probes := [peer.probe for peer in self.peers if peer.probe is not None]:
-            ray.wait(probes, timeout=seconds)
-        return len(self.alive())
-
-    def _no_room(self) -> str:
-        engine, free = self.engine, ray.available_resources()
-        ours = ", ".join(f"{len(pool.peers)} of {pool.engine!r}" for pool in _pools.values())
-        cpus = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
-        return (
-            f"no worker of {engine.cpus_per_worker} CPUs{' and a GPU' if engine.gpus_per_worker else ''} could be "
-            f"started within {engine.start_seconds:g} seconds: the cluster has {len(cpus)} machines, the largest with "
-            f"{max(cpus, default=0.0):g} CPUs, and {free.get('CPU', 0.0):g} free CPUs and {free.get('GPU', 0.0):g} "
-            f"free GPUs. Workers of this process that are at work: {ours or 'none'}; all others belong to other "
-            "programs. If an autoscaler starts machines, give it more time: Ray(start_seconds=...)."
-        )
+                is_quiet = False
+            if probes := [peer.probe for peer in self.peers if peer.probe is not None]:
+                ray.wait(probes, timeout=0.02)
+        if not alive:
+            self.end()
+            free = ray.available_resources()
+            ours = [f"{len(pool.peers)} of {pool.engine!r}" for pool in _pools.values()]
+            cpus = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
+            raise ClusterError(
+                f"no worker of {engine.cpus_per_worker} CPUs{' and a GPU' if engine.gpus_per_worker else ''} could be "
+                f"started within {seconds:g} seconds: the cluster has {len(cpus)} machines, the largest with "
+                f"{max(cpus, default=0.0):g} CPUs, and {free.get('CPU', 0.0):g} free CPUs and "
+                f"{free.get('GPU', 0.0):g} free GPUs. Workers of this process that are at work: "
+                f"{', '.join(ours) or 'none'}; all others belong to other programs. If an autoscaler starts machines, "
+                "give it more time: Ray(start_seconds=...)."
+            )
+        if alive < n:
+            LOG.warning("%d of %d workers could be started; the others will join when there is room", alive, n)
 
     def look_again(self) -> None:
         """Asks workers where they are: one that nobody called may have been lost meanwhile, and started elsewhere."""
@@ -206,13 +194,6 @@ def _fitting(engine: Ray, free: Mapping[str, float]) -> int:
     return min(fit, int(free.get("GPU", 0.0) // gpus)) if gpus else fit
 
 
-def release(engine: Ray) -> None:
-    for key in [key for key in _pools if key[1] == engine]:
-        pool = _pools.pop(key)
-        if ray.is_initialized() and ray.get_runtime_context().get_job_id() == key[0]:
-            pool.end()
-
-
 def connect(address: str | None) -> None:
     """Connects to the cluster, unless this process is connected already."""
     if address is not None and address.startswith("ray://"):
@@ -228,8 +209,13 @@ def connect(address: str | None) -> None:
     how = {"log_to_driver": False, "logging_level": logging.WARNING, "configure_logging": False}
     try:
         if services.canonicalize_bootstrap_address(address) is None:
-            with _listening_here_alone():
+            # A cluster that is started without this listens on the loopback address, as Ray does by itself on macOS and
+            # Windows. Elsewhere its ports would be open to the network, and no argument of `ray.init` changes that.
+            before, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
+            try:
                 ray.init(address="local", include_dashboard=False, **how)
+            finally:
+                ray_constants.ENABLE_RAY_CLUSTER = before
             here = _named["local"] = ray.get_runtime_context().gcs_address
             if not ip_address(here.rpartition(":")[0].strip("[]")).is_loopback:
                 LOG.warning("Ray was started here and listens at %s: other machines may reach it", here)
@@ -241,42 +227,24 @@ def connect(address: str | None) -> None:
         raise ClusterError(f"there is no Ray cluster at address={address!r}: {error}") from error
 
 
-@contextmanager
-def _listening_here_alone() -> Iterator[None]:
-    """A cluster that is started in this block listens on the loopback address, as Ray does by itself on macOS and
-    Windows. Elsewhere its ports are open to the network, and no argument of `ray.init` changes that."""
-    before, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
-    try:
-        yield
-    finally:
-        ray_constants.ENABLE_RAY_CLUSTER = before
-
-
-@dataclass
-class Spent:
-    """Bytes of messages and seconds of work."""
-
-    sent: float = 0.0  # tables, from the driver to workers
-    received: float = 0.0  # sums, from workers to the driver
-    added: float = 0.0  # from worker to worker, on the way to a sum
-    copied: float = 0.0  # what shards remember, to another node
-    busy: float = 0.0  # seconds of visits
-    processor: float = 0.0  # the same in processor time, which other programs do not change
-
-
-class Traffic(Spent):
-    """Added up by whoever sends and receives."""
+class Traffic:
+    """Bytes of messages and seconds of work, added up by whoever sends and receives."""
 
     def __init__(self, pool: Pool, n_rows: float):
-        super().__init__()
-        self.pool, self.n_rows = pool, n_rows
-        self._since, self._before = time.monotonic(), Spent()
+        self.pool, self.n_rows, self._since = pool, n_rows, time.monotonic()
+        self.sent = 0.0  # tables, from the driver to workers
+        self.received = 0.0  # sums, from workers to the driver
+        self.added = 0.0  # from worker to worker, on the way to a sum
+        self.copied = 0.0  # what shards remember, to another node
+        self.busy = 0.0  # seconds of visits
+        self.processor = 0.0  # the same in processor time, which other programs do not change
+        self._before = dict.fromkeys(("sent", "received", "added", "copied", "busy", "processor"), 0.0)
 
     def status(self) -> dict[str, float]:
         """Of the time since it was last asked: a pass."""
         took, alive = max(time.monotonic() - self._since, 1e-9), self.pool.alive()
-        now, before = asdict(self), asdict(self._before)
-        self._since, self._before = time.monotonic(), Spent(**now)
+        before, now = self._before, {name: getattr(self, name) for name in self._before}
+        self._since, self._before = time.monotonic(), now
         spent = {name: now[name] - before[name] for name in now}
         return {
             "workers": float(len(alive)),

@@ -95,7 +95,17 @@ class RayWorkers(Workers):
         in_order = keep is None
         todo, position = list(dict.fromkeys(shards)), {b: i for i, b in enumerate(shards)}
         waiting = dict[ObjectRef, ShardVisit]()  # by what is answered when they are made, or copied
-        self._ask_columns(todo)
+        # Words of shards that only their workers have read.
+        while unknown := [b for b in todo if b not in self._columns and self.shards.saved is not None]:
+            peers = self.pool.wait_for_one()
+            asked = [peers[b % len(peers)].actor.columns.remote(self.opening, b, self._message(b)) for b in unknown]
+            for b, ref in zip(unknown, asked):
+                try:
+                    self._columns[b] = ray.put(_value(ref))  # here, so that no node takes it away
+                except RayActorError:
+                    self.pool.look_again()
+                except RayTaskError as error:
+                    raise (error.cause or error) from error
         members, homes = list[Peer](), dict[int, Peer]()
         while todo or waiting:
             self.pool.look_around()
@@ -222,21 +232,6 @@ class RayWorkers(Workers):
             self._messages[b] = [ray.put(self.shards.message(b))]
         return self._messages[b]
 
-    def _ask_columns(self, shards: Sequence[int]) -> None:
-        """Words of shards that only their workers have read."""
-        if self.shards.saved is None:
-            return
-        while unknown := [b for b in shards if b not in self._columns]:
-            peers = self.pool.wait_for_one()
-            asked = [peers[b % len(peers)].actor.columns.remote(self.opening, b, self._message(b)) for b in unknown]
-            for b, ref in zip(unknown, asked):
-                try:
-                    self._columns[b] = ray.put(_value(ref))  # here, so that no node takes it away
-                except RayActorError:
-                    self.pool.look_again()
-                except RayTaskError as error:
-                    raise (error.cause or error) from error
-
     def sum(self, parts: Sequence[Part]) -> tuple[ObjectRef, Stats]:
         """By workers, in the tree of every engine: two parts are added where the first of them lies."""
         for _ in range(ATTEMPTS):
@@ -310,19 +305,19 @@ class RayRounds(Rounds):
         super().__init__(workers, RayMemo(memo))
 
     def visit(self, tables: Tables, shards: Sequence[int]) -> Round:
-        new, ref, visits = self._made(tables, shards, keep=True)
+        new, info, ref, visits = self._made(tables, shards, keep=True)
         old, memo = self.remembered(shards), self.memo
         self.workers.accept(visits)
         for visit in visits:
             memo.parts[visit.shard] = visit.refs[0], visit.peer
         memo.sums = {key: sum_ for key, sum_ in memo.sums.items() if not set(key) & set(shards)}
         memo.sums[tuple(shards)] = ref
-        return Round(new, old, _info(visits))
+        return Round(new, old, info)
 
     def visit_once(self, tables: Tables, shards: Sequence[int]) -> tuple[Stats, Info]:
-        new, _, visits = self._made(tables, shards, keep=False)
+        new, info, _, visits = self._made(tables, shards, keep=False)
         self.workers.accept(visits)
-        return new, _info(visits)
+        return new, info
 
     def remembered(self, shards: Sequence[int]) -> Stats | None:
         known = [b for b in shards if b in self.memo.parts]
@@ -338,8 +333,10 @@ class RayRounds(Rounds):
         _, total = self.workers.sum([self.memo.parts[b] for b in known])
         return total
 
-    def _made(self, tables: Tables, shards: Sequence[int], *, keep: bool) -> tuple[Stats, ObjectRef, list[ShardVisit]]:
-        """The sum of a round, where it lies, and its visits in the order of shards."""
+    def _made(
+        self, tables: Tables, shards: Sequence[int], *, keep: bool
+    ) -> tuple[Stats, Info, ObjectRef, list[ShardVisit]]:
+        """The sum of a round and what there is to say of it, where it lies, and its visits in the order of shards."""
         for _ in range(ATTEMPTS):
             found = {visit.shard: visit for visit in self.workers.visits(tables, shards, keep=keep)}
             visits = [found[b] for b in shards]
@@ -353,12 +350,8 @@ class RayRounds(Rounds):
                 )  # fmt: skip
             else:
                 self.workers.traffic.received += n_bytes(new)
-                return new, ref, visits
+                info = Info()
+                for visit in visits:
+                    add_info(info, visit.report.info)
+                return new, info, ref, visits
         raise lost_for_good(lost) from lost
-
-
-def _info(visits: Sequence[ShardVisit]) -> Info:
-    info = Info()
-    for visit in visits:
-        add_info(info, visit.report.info)
-    return info

@@ -16,7 +16,7 @@ from topmix.base.checks import CorpusError
 from topmix.base.component import is_whole
 from topmix.base.paths import is_path, path_of
 from topmix.corpus.documents import plain
-from topmix.io.libraries import ArrowTable, as_table, is_anndata, open_anndata
+from topmix.io.libraries import ArrowTable, as_table, is_anndata, open_anndata, values_in
 from topmix.io.parquet import batches_of, open_parquet, parquet_files
 from topmix.io.readers import read_texts, text_format
 
@@ -31,7 +31,28 @@ def check_one_each(n_values: int, n_docs: int) -> None:
 
 def column_of(X: object, column: str | Iterable[object], n_docs: int | None = None) -> list[Any]:
     """One value per document of X: `column` is the name of a column of X, or the values themselves."""
-    values = _named_column(X, column) if isinstance(column, str) else list(plain(column))
+    if not isinstance(column, str):
+        values = list(plain(column))
+    elif is_path(X):
+        path = path_of(X)
+        if path.suffix.lower() == ".h5ad":
+            with open_anndata(path) as adata:
+                values = column_of(adata, column)
+        elif text_format(path) != "parquet":
+            values = [text or None for _, text in read_texts(path, field=column)]
+        else:
+            values = []
+            for name in parquet_files(path):
+                with open_parquet(name) as file:
+                    values += values_in(ArrowTable(file.schema_arrow, batches_of(file)), column, f"{name}: ")
+    elif is_anndata(X):
+        if column not in X.obs.columns:
+            raise CorpusError(f"no column {column!r} in obs; there are {', '.join(map(repr, X.obs.columns))}")
+        values = list(X.obs[column])
+    elif table := as_table(X):
+        values = values_in(table, column)
+    else:
+        raise ValueError(f"a {type(X).__name__} has no columns: pass a list with one value per document for {column!r}")
     if n_docs is not None:
         check_one_each(len(values), n_docs)
     return [
@@ -49,18 +70,18 @@ def has_column(source: object, column: str) -> bool:
 
 def values_of(source: object, column: str, n_docs: int | None) -> Values:
     """One value per document, an array where numbers came as one. None may be missing."""
-    given: Any = source
+    cells: Any = source
     if isinstance(source, Mapping) and column not in source:
         raise ValueError(f"metadata has no column {column!r}; the columns are {', '.join(map(repr, source))}")
-    if isinstance(source, Mapping) or (type(source).__name__ == "DataFrame" and column in given):
-        given = given[column]
+    if isinstance(source, Mapping) or (type(source).__name__ == "DataFrame" and column in cells):
+        cells = cells[column]
     values: Values
-    kind = getattr(given, "dtype", None)  # of an array, or of a column of pandas
-    if isinstance(kind, np.dtype) and kind.kind in "iuf" and np.ndim(given) == 1:
-        values = np.asarray(given, np.float64 if given.dtype.kind == "f" else None)
+    kind = getattr(cells, "dtype", None)  # of an array, or of a column of pandas
+    if isinstance(kind, np.dtype) and kind.kind in "iuf" and np.ndim(cells) == 1:
+        values = np.asarray(cells, np.float64 if kind.kind == "f" else None)
         missing = np.flatnonzero(np.isnan(values)).tolist()
     else:
-        values = column_of(None, given) if isinstance(source, Mapping) else column_of(source, column)
+        values = column_of(None, cells) if isinstance(source, Mapping) else column_of(source, column)
         missing = [d for d, value in enumerate(values) if is_missing(value)]
     if n_docs is not None:
         check_one_each(len(values), n_docs)
@@ -75,33 +96,29 @@ def values_of(source: object, column: str, n_docs: int | None) -> Values:
     return values
 
 
-def _named_column(X: object, column: str) -> list[object]:
-    if is_path(X):
-        path = path_of(X)
-        if path.suffix.lower() == ".h5ad":
-            with open_anndata(path) as adata:
-                return _named_column(adata, column)
-        if text_format(path) != "parquet":
-            return [text or None for _, text in read_texts(path, field=column)]
-        found = []
-        for name in parquet_files(path):
-            with open_parquet(name) as file:
-                found += ArrowTable(file.schema_arrow, batches_of(file)).column(column, f"{name}: ")
-        return found
-    if is_anndata(X):
-        if column not in X.obs.columns:
-            raise CorpusError(f"no column {column!r} in obs; there are {', '.join(map(repr, X.obs.columns))}")
-        return list(X.obs[column])
-    if table := as_table(X):
-        return table.column(column)
-    raise ValueError(f"a {type(X).__name__} has no columns: pass a list with one value per document for {column!r}")
-
-
 def periods_of(values: Sequence[object], freq: str) -> NDArray[np.datetime64]:
-    """The first day of the period that each date falls into; NaT for a missing one."""
+    """The first day of the period that each date falls into; NaT for a missing one. A string or a number is what
+    ISO 8601 writes as 2024, 2024-05, 2024-05-31 or 20240531, before any time of day."""
     if freq not in FREQUENCIES:
         raise ValueError(f"freq={freq!r} is not one of {', '.join(map(repr, FREQUENCIES))}")
-    days = np.array([day_of(value) for value in values], dtype="datetime64[D]")
+    days = np.full(len(values), np.datetime64("NaT"), "datetime64[D]")
+    for d, value in enumerate(f"{value:04}" if is_whole(value) else value for value in values):
+        if is_missing(value) or str(value) == "NaT":
+            continue
+        day: object = value
+        try:
+            if isinstance(day, np.datetime64):
+                day = day.astype("datetime64[D]").item()
+            elif isinstance(day, str):
+                text = re.split("[TZ +]", day.strip())[0]
+                day = date.fromisoformat(text + {4: "-01-01", 7: "-01"}.get(len(text), ""))
+            if not isinstance(day, date):  # a datetime is one, and a Timestamp of pandas
+                raise ValueError
+        except ValueError as error:
+            raise ValueError(
+                f"{value!r} is not a date such as '2024-05-31', or a year: convert the column with pandas.to_datetime"
+            ) from error
+        days[d] = np.datetime64(date(day.year, day.month, day.day), "D")
     if freq == "week":  # they begin on Monday
         return days - ((days.astype(np.int64) + 3) % 7).astype("timedelta64[D]")
     if freq == "quarter":
@@ -112,24 +129,3 @@ def periods_of(values: Sequence[object], freq: str) -> NDArray[np.datetime64]:
 
 def is_missing(value: object) -> bool:
     return value is None or value != value or (isinstance(value, str) and not value.strip())
-
-
-def day_of(value: object) -> np.datetime64:
-    """The day of a date; NaT where it is missing. A string or a number is what ISO 8601 writes as 2024, 2024-05,
-    2024-05-31 or 20240531, before any time of day."""
-    if is_missing(value) or str(value) == "NaT":
-        return np.datetime64("NaT", "D")
-    try:
-        if is_whole(value):
-            value = f"{value:04}"
-        found = value.astype("datetime64[D]").item() if isinstance(value, np.datetime64) else value
-        if isinstance(found, str):
-            text = re.split("[TZ +]", found.strip())[0]
-            found = date.fromisoformat(text + {4: "-01-01", 7: "-01"}.get(len(text), ""))
-        if not isinstance(found, date):  # a datetime is one, and a Timestamp of pandas
-            raise ValueError
-        return np.datetime64(date(found.year, found.month, found.day), "D")
-    except ValueError as error:
-        raise ValueError(
-            f"{value!r} is not a date such as '2024-05-31', or a year: convert the column with pandas.to_datetime"
-        ) from error

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from topmix.base.checks import CorpusError
 from topmix.base.paths import is_path, is_remote
-from topmix.corpus.corpus import Corpus, InWords
+from topmix.corpus.corpus import Corpus, CorpusBuilder, InWords
 from topmix.corpus.documents import (
     Blocks,
     NamedTexts,
@@ -28,19 +28,11 @@ from topmix.corpus.documents import (
 from topmix.corpus.vectorize import Vectorizer, check_settings
 from topmix.corpus.vocabulary import columns_of_all, cuts_for, documents_of
 from topmix.io.columns import check_one_each, has_column
-from topmix.io.libraries import (
-    BLOCK_CELLS,
-    ArrowStream,
-    as_table,
-    counts_of,
-    from_anndata,
-    is_anndata,
-    text_columns,
-    texts_of,
-)
+from topmix.io.formulas import factor_of
+from topmix.io.libraries import BLOCK_CELLS, Table, as_table, from_anndata, is_anndata, text_columns, texts_of
 from topmix.io.priors import ColumnPrior
 from topmix.io.readers import Source, TextFormat, counts_at, look, texts_at
-from topmix.io.reading import How, Keywords, Reading
+from topmix.io.reading import How, Reading
 from topmix.io.rows import checked_names, in_known_words, kind_of_frame, read_matrix
 
 if TYPE_CHECKING:
@@ -68,46 +60,41 @@ def read(
     if metadata is not None and not priors:
         raise ValueError("metadata= has the columns of Covariates: set doc_topic_prior=Covariates(...)")
     if known is not None:
-        (found,) = _in_words(X, known, None, owner, engine, whole=True)
-        corpus, reading = found.corpus, known
+        (part,) = _in_words(X, known, None, owner, engine, whole=True)
+        corpus, reading = part.corpus, known
     else:
-        corpus, reading = _read_first(X, how, owner, engine)
+        corpus, vectorizer, _ = _InputReader(how, engine).read(X)
+        if not isinstance(corpus, Corpus):
+            corpus, reading = read_matrix(corpus, owner, None, how.feature_names)
+        else:
+            if how.feature_names is not None:
+                if corpus.vocabulary is not None:
+                    raise ValueError("feature_names= is for data without names, but these words have names already")
+                words = checked_names(how.feature_names, corpus.n_words)
+                arrays = corpus.indptr, corpus.index, corpus.value
+                corpus = Corpus.trusted(*arrays, corpus.n_words, words, corpus.names, meta=corpus.meta)
+            in_known_words(corpus, None, owner)
+            names = None if corpus.vocabulary is None else np.asarray(corpus.vocabulary, dtype=object)
+            settings = corpus.meta.get("tokenizer")
+            if settings is not None and vectorizer is None:  # a file, or the user, wrote them
+                try:
+                    check_settings(settings)
+                except ValueError as error:
+                    raise CorpusError(f"meta['tokenizer'] of the corpus: {error}") from error
+            reading = Reading(corpus.n_words, names, settings, vectorizer, named=True, frame=kind_of_frame(X))
+        text = how.text if how.text is None or isinstance(how.text, str) else [str(name) for name in how.text]
+        reading = replace(reading, text=text, layer=how.layer)
     for prior in priors:
         corpus, reading = prior.read(corpus, reading, X if metadata is None else metadata)
     return corpus, reading
-
-
-def _read_first(X: object, how: How, owner: str, engine: Engine | None) -> tuple[Corpus, Reading]:
-    data, vectorizer, _ = _InputReader(how, engine).read(X)
-    if not isinstance(data, Corpus):
-        corpus, reading = read_matrix(data, owner, None, how.feature_names)
-    else:
-        corpus = data
-        if how.feature_names is not None:
-            if data.vocabulary is not None:
-                raise ValueError("feature_names= is for data without names, but these words have names already")
-            words = checked_names(how.feature_names, data.n_words)
-            arrays = data.indptr, data.index, data.value
-            corpus = Corpus.trusted(*arrays, data.n_words, words, data.names, meta=data.meta)
-        in_known_words(corpus, None, owner)
-        names = None if corpus.vocabulary is None else np.asarray(corpus.vocabulary, dtype=object)
-        settings, frame = data.meta.get("tokenizer"), kind_of_frame(X)
-        if settings is not None and vectorizer is None:  # a file, or the user, wrote them
-            try:
-                check_settings(settings)
-            except ValueError as error:
-                raise CorpusError(f"meta['tokenizer'] of the corpus: {error}") from error
-        reading = Reading(corpus.n_words, names, settings, vectorizer, named=True, frame=frame)
-    text = how.text if how.text is None or isinstance(how.text, str) else [str(name) for name in how.text]
-    return corpus, replace(reading, text=text, layer=how.layer)
 
 
 def read_known(
     X: object, known: Reading, *, owner: str = "LDA", engine: Engine | None = None, metadata: object = None
 ) -> Corpus:
     """More documents, in the words of those that were read first, and in the same way."""
-    (found,) = read_parts(X, known, owner=owner, engine=engine, metadata=metadata, whole=True)
-    return found.corpus
+    (part,) = read_parts(X, known, owner=owner, engine=engine, metadata=metadata, whole=True)
+    return part.corpus
 
 
 def read_parts(
@@ -121,8 +108,34 @@ def read_parts(
     whole: bool = False,
 ) -> Iterator[InWords]:
     """The same in parts, unless they are to be one, and how many tokens of each are no words that are known: texts are
-    counted some at a time, and counts are one part. `how` says in which other way they are to be read."""
-    return _with_columns(_in_words(X, known, how, owner, engine, whole=whole), known, X, metadata)
+    counted some at a time, and counts are one part. `how` says in which other way they are to be read. What priors and
+    topics depend on are columns of `metadata`, or of X where it has them."""
+    parts = _in_words(X, known, how, owner, engine, whole=whole)
+    design, versions, source = known.design, known.versions, metadata
+    if metadata is None:
+        source = X.path if isinstance(X, Source) else X
+        has_none = isinstance(source, Corpus | Iterator)
+        names = () if design is None else (factor_of(text).column for text in design.factors)
+        if has_none or not all(has_column(source, name) for name in names):
+            design = None
+        if versions is not None and (has_none or not has_column(source, versions.column)):
+            versions = None
+    elif design is None and versions is None:
+        raise ValueError("metadata= is for models with doc_topic_prior=Covariates(...), OverTime or ByGroup")
+    beside: dict[str, Any] = {} if design is None else {"design": design.rows(source)}
+    if versions is not None:
+        beside["version"] = versions.of(source)
+    if not beside:
+        yield from parts
+        return
+    first, n = 0, len(next(iter(beside.values())))
+    for part in parts:
+        end = first + part.corpus.n_docs
+        check_one_each(n, max(n, end))
+        columns = {name: values[first:end] for name, values in beside.items()}
+        yield part._replace(corpus=part.corpus.with_columns(**columns))
+        first = end
+    check_one_each(n, first)
 
 
 def _in_words(
@@ -135,42 +148,25 @@ def _in_words(
         yield InWords(corpus, n_unknown)
 
 
-def _with_columns(parts: Iterable[InWords], known: Reading, X: object, metadata: object) -> Iterator[InWords]:
-    """Documents with what their priors and their topics depend on: columns of `metadata`, or of X where it has them."""
-    design, column = known.design, known.versions
-    X = X.path if isinstance(X, Source) else X
-    if metadata is None:
-        has_none = isinstance(X, Corpus | Iterator)
-        design = None if design is None or has_none or not design.is_in(X) else design
-        column = None if column is None or has_none or not has_column(X, column.column) else column
-    elif design is None and column is None:
-        raise ValueError("metadata= is for models with doc_topic_prior=Covariates(...), OverTime or ByGroup")
-    if design is None and column is None:
-        yield from parts
-        return
-    source = X if metadata is None else metadata
-    rows = None if design is None else design.rows(source)
-    version = None if column is None else column.of(source)
-    first, n = 0, len(rows) if rows is not None else 0 if version is None else len(version)
-    for part in parts:
-        end = first + part.corpus.n_docs
-        check_one_each(n, max(n, end))
-        of_part = None if rows is None else rows[first:end]
-        of_versions = None if version is None else version[first:end]
-        yield part._replace(corpus=part.corpus.with_columns(design=of_part, version=of_versions))
-        first = end
-    check_one_each(n, first)
-
-
 def read_growing(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> tuple[Corpus, Reading]:
     """Documents of a stream, in the columns of those that were read before and as many more as they have new words.
 
     In texts, and in a Corpus with a vocabulary, words are known by their names, in any order. A matrix has only places,
     so new words are columns at the end; a DataFrame has them there too, as everywhere in scikit-learn.
     """
+    words, n_known, how = known.words, known.n_features, known.more()
     if not isinstance(X, Corpus):
-        X = _with_new_words(X, known, engine)
-    words, n_known = known.words, known.n_features
+        vectorizer = known.counter() if how.vectorizer is None and words is not None else how.vectorizer
+        if isinstance(vectorizer, Vectorizer):
+            X, made, _ = _InputReader(replace(how, vectorizer=for_every_word(vectorizer)), engine).read(X)
+            if made is not None and words is not None:  # of texts; new words count if the vectorizer would take them
+                cuts = cuts_for(X.n_docs, vectorizer.min_df, vectorizer.max_df)
+                low, high = (documents_of(cut, X.n_docs) for cut in cuts)
+                df, names = np.bincount(X.index, minlength=X.n_words), set(map(str, words))
+                is_known = np.array([word in names for word in X.vocabulary], dtype=bool)
+                X = X.keep_words(is_known | ((df >= low) & (df <= high)))
+        else:  # one of scikit-learn has the words of its fit
+            X = _InputReader(how, engine, known).read(X).data
     if isinstance(X, Corpus) and X.vocabulary is not None and words is not None:
         if list(X.vocabulary) == words.tolist():
             return in_known_words(X, known, owner), known
@@ -181,15 +177,15 @@ def read_growing(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine |
     width = int(shape[1]) if len(shape) == 2 else 0
     if width <= n_known:
         return read_known(X, known, owner=owner, engine=engine), known  # or its error
-    corpus, found = read(X, owner=owner, engine=engine)  # checked as first documents are
+    corpus, reading = read(X, owner=owner, engine=engine)  # checked as first documents are
     new: list[str] | None = None
     if words is not None:
-        if found.words is None:
+        if reading.words is None:
             raise ValueError(
                 f"X has {width} columns, {width - n_known} of them new, but this {owner} knows its words by "
                 "name: give a Corpus with a vocabulary, or a DataFrame"
             )
-        new = found.words.tolist()
+        new = reading.words.tolist()
         columns_of_all(new, words.tolist())  # or its error, where a name is there twice
         if new[:n_known] != words.tolist():
             raise ValueError("the feature names should match those of the fit, and new words come after them")
@@ -208,16 +204,6 @@ def refuse_iterator(X: object) -> None:
     """For methods that read X twice."""
     if isinstance(X, Iterator):
         raise ValueError("X is an iterator, and the first reading would use it up: pass a list, or call fit alone")
-
-
-@runtime_checkable
-class TextVectorizer(Protocol):
-    """What counts words as scikit-learn's vectorizers do."""
-
-    def fit_transform(self, texts: list[object]) -> object: ...
-    def transform(self, texts: list[object]) -> object: ...
-    def get_feature_names_out(self) -> Sequence[object]: ...
-    def get_params(self, deep: bool) -> Keywords: ...
 
 
 class _Read(NamedTuple):
@@ -274,115 +260,93 @@ class _InputReader:
                 raise FileNotFoundError(f"there is no such file or folder: {str(X)[:200]!r}{hint}")
             X = look(X)
         if isinstance(X, Source):
-            return self._at(X)
+            how, known = self.how, self.known
+            if X.texts is not None:
+                return document_blocks(texts_at(X.path, X.texts, how.texts or TextFormat(how.text)))
+            options = replace(how.counts, out=how.out, layer=how.layer, most_entries=self._most_entries)
+            corpus = counts_at(X, options)
+            if known is None or known.words is None or corpus.vocabulary is None:
+                return _Read(corpus)
+            in_words = corpus.in_words(known.words.tolist())
+            return _Read(in_words.corpus, n_unknown=in_words.n_dropped)
         if isinstance(X, NamedTexts):
             return document_blocks(X.documents)
         if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
-            return _Read(_matrix(X, self.how.text))
+            return self._table(X, None)
         if is_texts(X):
             return text_blocks(plain(X))
         if is_anndata(X):
             return _Read(from_anndata(X, self.how.layer, most_entries=self._most_entries))
-        if isinstance(X, Iterator) and not isinstance(X, ArrowStream):
+        if isinstance(X, Iterator) and not hasattr(X, "__arrow_c_stream__"):
             first, items = first_and_all(X)
             if not is_text(first):
                 raise ValueError(f"an iterator must give texts, and this one gives {type(first).__name__}: pass a list")
             return text_blocks(items)
-        return self._table(X)
+        return self._table(X, as_table(X))
 
-    def _at(self, source: Source) -> Blocks | _Read:
-        how, known = self.how, self.known
-        if source.texts is not None:
-            return document_blocks(texts_at(source.path, source.texts, how.texts or TextFormat(how.text)))
-        options = replace(how.counts, out=how.out, layer=how.layer, most_entries=self._most_entries)
-        corpus = counts_at(source, options)
-        if known is None or known.words is None or corpus.vocabulary is None:
-            return _Read(corpus)
-        found = corpus.in_words(known.words.tolist())
-        return _Read(found.corpus, n_unknown=found.n_dropped)
-
-    def _table(self, X: Any) -> Blocks | _Read:
-        table = as_table(X)
-        if table is None:
-            return _Read(_matrix(X, self.how.text))
-        if columns := text_columns(table, self.how.text):
-            return text_blocks(texts_of(table, columns))
-        if self.how.feature_names is not None:
-            raise ValueError("feature_names= is for matrices; a table has the names of its columns")
-        is_frame = hasattr(X, "shape") and hasattr(X, "columns")
-        if is_frame and (np.prod(X.shape, dtype=float) <= BLOCK_CELLS or hasattr(X, "sparse")):
-            return _Read(X)  # small: scikit-learn checks it
-        return _Read(counts_of(table, self._most_entries))
+    def _table(self, X: Any, table: Table | None) -> Blocks | _Read:
+        """Of a table or a matrix, which stays as it is; or an error that says what to pass instead of other data."""
+        if table is not None:
+            if columns := text_columns(table, self.how.text):
+                return text_blocks(texts_of(table, columns))
+            if self.how.feature_names is not None:
+                raise ValueError("feature_names= is for matrices; a table has the names of its columns")
+            is_frame = hasattr(X, "shape") and hasattr(X, "columns")
+            if is_frame and (np.prod(X.shape, dtype=float) <= BLOCK_CELLS or hasattr(X, "sparse")):
+                return _Read(X)  # small: scikit-learn checks it
+            with CorpusBuilder(most_entries=self._most_entries) as builder:
+                for block in table.numbers():
+                    counts = sp.csr_array(block)
+                    builder.append(counts.indptr, counts.indices, counts.data)
+                return _Read(builder.finish(table.names))
+        if self.how.text is not None:
+            raise ValueError(f"text= names a column of a table, but X is a {type(X).__name__} without named columns")
+        if isinstance(X, set | dict) and not sp.issparse(X):  # a dok_array is a dict
+            raise ValueError(f"X is a {type(X).__name__}, which has no order of documents: pass a list of texts")
+        if isinstance(X, bytes):
+            raise ValueError("X is bytes: decode them, and pass a list of texts")
+        if isinstance(X, list | tuple):
+            if not X:
+                raise ValueError("X is empty: pass at least one document")
+            first = X[0]
+            if isinstance(first, bytes):
+                raise ValueError("the documents are bytes: decode them, for instance with .decode('utf-8')")
+            if isinstance(first, list | tuple) and first and isinstance(first[0], tuple) and len(first[0]) == 2:
+                raise ValueError("X looks like a corpus of gensim: pass topmix.data.from_gensim(X, id2word)")
+            if isinstance(first, dict):
+                raise ValueError(
+                    "X is a list of dicts: pass the texts alone, [row['text'] for row in X], or a DataFrame"
+                )
+        return _Read(X)
 
     def _count(self, blocks: Blocks) -> _Read:
         """Counts of words: of those that are known, or of those that the vectorizer chooses."""
-        given, known = self.how.vectorizer, self.known
-        vectorizer: Any = given
-        if known is not None and given is None:
+        own, known = self.how.vectorizer, self.known
+        vectorizer: Any = own
+        if known is not None and own is None:
             vectorizer = known.counter()
         elif known is None:
-            if not isinstance(given, TextVectorizer | None):
-                raise ValueError(f"vectorizer= must be a topmix.data.Vectorizer, or one of scikit-learn, got {given!r}")
-            vectorizer = Vectorizer(**DEFAULTS) if given is None else clone(given)
+            methods = ("fit_transform", "transform", "get_feature_names_out", "get_params")
+            if own is not None and not all(hasattr(own, name) for name in methods):
+                raise ValueError(f"vectorizer= must be a topmix.data.Vectorizer, or one of scikit-learn, got {own!r}")
+            vectorizer = Vectorizer(**DEFAULTS) if own is None else clone(own)
         if isinstance(vectorizer, Vectorizer):
             if known is None:
                 return _Read(vectorizer._fit_blocks(blocks, self.how.out, self._most_entries), vectorizer)
             corpus = vectorizer._count(blocks, None, vectorizer._known_vocabulary(), self._most_entries)
-            return _Read(corpus, given, vectorizer.n_unknown_)
+            return _Read(corpus, own, vectorizer.n_unknown_)
         texts = [text for _, texts in blocks for text in texts]
         matrix = vectorizer.fit_transform(texts) if known is None else vectorizer.transform(texts)
         rows = Corpus.from_scipy(matrix, vocabulary=[str(name) for name in vectorizer.get_feature_names_out()])
         if known is not None:
-            return _Read(rows, given)
+            return _Read(rows, own)
+        # A CountVectorizer can have the settings of a Vectorizer; others are known by their names alone.
+        params, kind = vectorizer.get_params(deep=False), type(vectorizer)
+        other = {"input": "content", "preprocessor": None, "tokenizer": None, "analyzer": "word", "binary": False}
+        same = ("lowercase", "token_pattern", "stop_words", "ngram_range", "strip_accents")
+        if kind.__name__ == "CountVectorizer" and all(params.get(name) == value for name, value in other.items()):
+            settings = Vectorizer(**{name: params[name] for name in same}).to_dict()
+        else:
+            settings = Vectorizer().to_dict() | {"tokenizer": f"{kind.__module__}:{kind.__qualname__}"}
         arrays = rows.indptr, rows.index, rows.value, rows.n_words, rows.vocabulary
-        return _Read(Corpus.trusted(*arrays, meta={"tokenizer": _settings(vectorizer)}), vectorizer)
-
-
-def _with_new_words(X: object, known: Reading, engine: Engine | None) -> Any:
-    """Texts, tables and files as counts; of texts, words that are not known are counted too, if there are enough of
-    them in X for the vectorizer."""
-    how = known.more()
-    vectorizer = known.counter() if how.vectorizer is None and known.words is not None else how.vectorizer
-    if not isinstance(vectorizer, Vectorizer):  # a vectorizer of scikit-learn has the words of its fit
-        return _InputReader(how, engine, known).read(X).data
-    corpus, made, _ = _InputReader(replace(how, vectorizer=for_every_word(vectorizer)), engine).read(X)
-    if made is None:  # not texts
-        return corpus
-    assert known.words is not None
-    cuts = cuts_for(corpus.n_docs, vectorizer.min_df, vectorizer.max_df)
-    low, high = (documents_of(cut, corpus.n_docs) for cut in cuts)
-    df, names = np.bincount(corpus.index, minlength=corpus.n_words), set(map(str, known.words))
-    is_known = np.array([word in names for word in corpus.vocabulary], dtype=bool)
-    return corpus.keep_words(is_known | ((df >= low) & (df <= high)))
-
-
-def _settings(vectorizer: TextVectorizer) -> Keywords:
-    """The settings of a CountVectorizer as ours; others are represented by their name."""
-    given = vectorizer.get_params(deep=False)
-    other = {"input": "content", "preprocessor": None, "tokenizer": None, "analyzer": "word", "binary": False}
-    same = ("lowercase", "token_pattern", "stop_words", "ngram_range", "strip_accents")
-    kind = type(vectorizer)
-    if kind.__name__ == "CountVectorizer" and all(given.get(name) == value for name, value in other.items()):
-        return Vectorizer(**{name: given[name] for name in same}).to_dict()
-    return Vectorizer().to_dict() | {"tokenizer": f"{kind.__module__}:{kind.__qualname__}"}
-
-
-def _matrix(X: object, text: str | Sequence[str] | None) -> object:
-    """X as it is, or an error that says what to pass instead of data that cannot be counts."""
-    if text is not None:
-        raise ValueError(f"text= names a column of a table, but X is a {type(X).__name__} without named columns")
-    if isinstance(X, set | dict) and not sp.issparse(X):  # a dok_array is a dict
-        raise ValueError(f"X is a {type(X).__name__}, which has no order of documents: pass a list of texts")
-    if isinstance(X, bytes):
-        raise ValueError("X is bytes: decode them, and pass a list of texts")
-    rows = X if isinstance(X, list | tuple) else (None,)
-    if not rows:
-        raise ValueError("X is empty: pass at least one document")
-    first = rows[0]
-    if isinstance(first, bytes):
-        raise ValueError("the documents are bytes: decode them, for instance with .decode('utf-8')")
-    if isinstance(first, list | tuple) and first and isinstance(first[0], tuple) and len(first[0]) == 2:
-        raise ValueError("X looks like a corpus of gensim: pass topmix.data.from_gensim(X, id2word)")
-    if isinstance(first, dict):
-        raise ValueError("X is a list of dicts: pass the texts alone, [row['text'] for row in X], or a DataFrame")
-    return X
+        return _Read(Corpus.trusted(*arrays, meta={"tokenizer": settings}), vectorizer)

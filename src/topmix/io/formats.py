@@ -19,6 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -35,7 +36,7 @@ from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.counts import MAX_WORDS, check_sparse
 from topmix.corpus.vocabulary import starts_of
 from topmix.io.libraries import from_anndata, open_anndata
-from topmix.io.textfile import TextFile, plain_name, read_lines, write_lines, write_text
+from topmix.io.textfile import CUT_SHORT, TextFile, plain_name, read_lines, write_lines, write_text
 
 VocabularyLike = Sequence[str] | str | os.PathLike[str] | Literal[False] | None
 LARGEST = 2**63 - 1  # number that is read as a whole one
@@ -68,13 +69,6 @@ class Format:
     read: Callable[[Path, Options], Corpus]
     write: Callable[[Corpus, Path], None]
     prefix: str = ""  # start of file names in this format, whatever their suffix
-
-    def is_named(self, path: Path) -> bool:
-        name = plain_name(path)
-        return Path(name).suffix.lower() in self.suffixes or bool(self.prefix and name.startswith(self.prefix))
-
-    def matches(self, head: bytes) -> bool:
-        return re.match(self.signature, head, re.DOTALL | re.IGNORECASE) is not None
 
 
 def find_vocabulary(path: Path, options: Options, n_words: int | None = None) -> Sequence[str] | None:
@@ -121,7 +115,14 @@ def _read_npz(path: Path, options: Options) -> Corpus:
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.namelist():
-                _check_size(archive, member)
+                with archive.open(member) as file:
+                    version = np.lib.format.read_magic(file)
+                    read_1, read_2 = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
+                    shape, _, dtype = read_1(file) if version == (1, 0) else read_2(file)
+                # Nobody makes room for numbers that are not there.
+                size = archive.getinfo(member).file_size
+                if math.prod(shape) * dtype.itemsize > size:
+                    raise EOFError(f"{member} has {size} bytes, too few for {dtype} of shape {shape}")
             if damaged := archive.testzip():
                 raise CorpusError(f"{path}: member {damaged!r} does not match its checksum: the file is corrupt")
         X = sp.load_npz(path)
@@ -139,17 +140,6 @@ def _of_scipy(rows: sp.csr_array, vocabulary: Sequence[str] | None, options: Opt
         return builder.finish(vocabulary, int(rows.shape[1]) if vocabulary is None else None)
 
 
-def _check_size(archive: zipfile.ZipFile, name: str) -> None:
-    """Nobody makes room for numbers that are not there."""
-    with archive.open(name) as file:
-        version = np.lib.format.read_magic(file)
-        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read_header(file)
-    size = archive.getinfo(name).file_size
-    if math.prod(shape) * dtype.itemsize > size:
-        raise EOFError(f"{name} has {size} bytes, too few for {dtype} of shape {shape}")
-
-
 def _write_npz(corpus: Corpus, path: Path) -> None:
     write_vocabulary(corpus, path)
     with atomic_write(path) as file:
@@ -157,7 +147,8 @@ def _write_npz(corpus: Corpus, path: Path) -> None:
 
 
 def _read_saved(path: Path, options: Options) -> Corpus:
-    _refuse_options(path, "a saved corpus", options)
+    if options.vocabulary:
+        raise CorpusError(f"{path}: a saved corpus holds its words; leave out vocabulary")
     corpus = Corpus.open(url_behind(str(path)) or path, verify=options.verify)  # other machines see the URL alone
     if options.out is None:
         return corpus
@@ -166,18 +157,14 @@ def _read_saved(path: Path, options: Options) -> Corpus:
 
 
 def _read_h5ad(path: Path, options: Options) -> Corpus:
-    _refuse_options(path, "an h5ad file", options)
+    if options.vocabulary:
+        raise CorpusError(f"{path}: an h5ad file holds its words; leave out vocabulary")
     with open_anndata(path) as adata:
         return from_anndata(adata, options.layer, out=options.out, most_entries=options.most_entries)
 
 
 def _write_h5ad(corpus: Corpus, path: Path) -> None:
     raise ValueError(f"{path}: topmix reads .h5ad files and does not write them: write Matrix Market (.mtx)")
-
-
-def _refuse_options(path: Path, what: str, options: Options) -> None:
-    if options.vocabulary:
-        raise CorpusError(f"{path}: {what} holds its words; leave out vocabulary")
 
 
 # Lines of numbers.
@@ -206,18 +193,7 @@ def most_documents(n_entries: int) -> int:
     return 1_000_000 + 100 * n_entries
 
 
-class _OutOfOrder(Exception):
-    pass
-
-
-def _read_uci(path: Path, options: Options) -> Corpus:
-    try:
-        return _read_docword(path, options, in_order=True)
-    except _OutOfOrder:  # most files that are not in order show it early, so reading again costs little
-        return _read_docword(path, options, in_order=False)
-
-
-def _read_docword(path: Path, options: Options, *, in_order: bool) -> Corpus:
+def _read_uci(path: Path, options: Options, *, in_order: bool = True) -> Corpus:
     with TextFile(path) as file, CorpusBuilder(options.out) as builder:
         numbers = []
         for what in ("the number of documents", "the number of words", "the number of entries"):
@@ -234,8 +210,23 @@ def _read_docword(path: Path, options: Options, *, in_order: bool) -> Corpus:
             doc, word, value = (np.concatenate(arrays) for arrays in zip(*blocks))
             order = np.argsort(doc, kind="stable")
             blocks = iter([(doc[order], word[order], value[order])])
-        _append_in_order(builder, file, header, blocks)
-        return builder.finish(vocabulary, header.n_words)
+        none: Entries = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
+        rest, done, seen = none, 0, 0  # entries of the last document so far, documents before it, entries
+        for block in chain(blocks, [none]):
+            doc, word, value = (np.concatenate([rest[i], block[i]]) for i in range(3))
+            if (doc[1:] < doc[:-1]).any():
+                break
+            seen += len(block[0])
+            end = int(doc[-1]) if len(block[0]) else header.n_docs
+            if end > most_documents(seen):
+                raise file.error(f"document {end + 1} after {seen} entries: nearly all documents before it are empty")
+            cut = int(np.searchsorted(doc, end))
+            builder.append(starts_of(np.bincount(doc[:cut] - done, minlength=end - done)), word[:cut], value[:cut])
+            rest, done = (doc[cut:], word[cut:], value[cut:]), end
+        else:
+            return builder.finish(vocabulary, header.n_words)
+    # Most files that are not in order show it early, so reading again costs little.
+    return _read_uci(path, options, in_order=False)
 
 
 def _entries(file: TextFile, header: Header) -> Iterator[Entries]:
@@ -272,32 +263,11 @@ def _entries(file: TextFile, header: Header) -> Iterator[Entries]:
         raise file.error(f"the file ends after {total} entries, but the header says {header.nnz}: it may be cut short")
 
 
-def _append_in_order(builder: CorpusBuilder, file: TextFile, header: Header, blocks: Iterator[Entries]) -> None:
-    """Documents go to the builder when they are complete."""
-
-    def append(entries: Entries, begin: int, end: int) -> None:
-        doc, word, value = entries  # of the documents begin to end - 1
-        builder.append(starts_of(np.bincount(doc - begin, minlength=end - begin)), word, value)
-
-    held: Entries = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
-    done = seen = 0  # documents appended; entries
-    for block in blocks:
-        doc, word, value = (np.concatenate([held[i], block[i]]) for i in range(3))
-        seen += len(block[0])
-        if (doc[1:] < doc[:-1]).any():
-            raise _OutOfOrder
-        last = int(doc[-1])  # this document may continue in the next block
-        if last > most_documents(seen):
-            raise file.error(f"document {last + 1} after {seen} entries: nearly all documents before it are empty")
-        cut = int(np.searchsorted(doc, last))
-        append((doc[:cut], word[:cut], value[:cut]), done, last)
-        held, done = (doc[cut:], word[cut:], value[cut:]), last
-    append(held, done, header.n_docs)
-
-
 def _read_matrix_market(path: Path, options: Options) -> Corpus:
     with TextFile(path) as file:
-        text = file.whole_lines()
+        text = file.read()
+        if text and not text.endswith(b"\n"):
+            raise file.error(CUT_SHORT, text.count(b"\n") + 1)
     try:
         *sizes, layout, kind, symmetry = scipy.io.mminfo(io.BytesIO(text))
         header = Header(*sizes)
@@ -339,17 +309,14 @@ def _write_entries(corpus: Corpus, path: Path, header: str) -> None:
         for begin in range(0, corpus.n_docs, LINES):
             block = corpus[begin : begin + LINES]
             doc = np.repeat(np.arange(begin + 1, begin + 1 + block.n_docs), np.diff(block.indptr)).tolist()
-            words = (block.index + np.int64(1)).tolist()
-            lines = (f"{d} {w} {x}\n" for d, w, x in zip(doc, words, _number_texts(block.value)))
-            file.write("".join(lines).encode())
-
-
-def _number_texts(value: NDArray[np.float32]) -> list[str]:
-    """The shortest texts that read back as the same float32 numbers."""
-    if (value == value.round()).all() and (value < LARGEST).all():
-        return [str(x) for x in value.astype(np.int64).tolist()]
-    # The shortest text of the largest number is above it when it is read as a double.
-    return [str(x) if x < np.finfo(np.float32).max else "3.4028234e+38" for x in value]
+            words, value = (block.index + np.int64(1)).tolist(), block.value
+            # The shortest texts that read back as the same float32 numbers: that of the largest one is above it when it
+            # is read as a double.
+            if (value == value.round()).all() and (value < LARGEST).all():
+                numbers = list(map(str, value.astype(np.int64).tolist()))
+            else:
+                numbers = [str(x) if x < np.finfo(np.float32).max else "3.4028234e+38" for x in value]
+            file.write("".join(f"{d} {w} {x}\n" for d, w, x in zip(doc, words, numbers)).encode())
 
 
 SAVED = Format("topmix", (".topmix",), rb".{8}\{.*topmix-corpus", _read_saved, Corpus.save)

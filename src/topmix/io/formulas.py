@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from topmix.base.checks import are_texts, is_number
 from topmix.base.fields import ModelFileError
 from topmix.corpus.design import DesignRows
-from topmix.io.columns import Values, has_column, values_of
+from topmix.io.columns import Values, values_of
 
 Array = NDArray[np.float64]
 INTERCEPT = "Intercept"
@@ -103,10 +103,10 @@ class Factor:
 
     @classmethod
     def learned(cls, text: str, values: Values) -> Factor:
-        call = factor_of(text)
-        if call.function == "C" or not _are_numbers(values):
+        call, other = factor_of(text), _no_number(values)
+        if call.function == "C" or other is not None:
             if call.function not in ("C", None):
-                raise ValueError(f"{text} is for numbers, and column {call.column!r} has {_first_text(values)!r}")
+                raise ValueError(f"{text} is for numbers, and column {call.column!r} has {other!r}")
             levels = sorted({level_of(value) for value in coded(values)[0]})
             if len(levels) > MOST_LEVELS:
                 raise ValueError(
@@ -125,28 +125,6 @@ class Factor:
         scale[~(scale > 1e-12 * np.abs(columns).max(axis=0, initial=0.0))] = 1.0
         return cls(text, (), tuple(columns.mean(axis=0).tolist()), tuple(scale.tolist()), knots)
 
-    @classmethod
-    def read(cls, kept: Mapping[str, Any]) -> Self:
-        text, levels = kept["text"], kept["levels"]
-        mean, scale, knots = (tuple(float(x) for x in kept[name]) for name in ("mean", "scale", "knots"))
-        factor_of(text)
-        if not are_texts(levels) or len(mean) != len(scale):
-            raise ValueError("levels are strings, and means have scales")
-        if not all(map(math.isfinite, mean + knots)) or not all(0 < s < math.inf for s in scale):
-            raise ValueError("means are numbers, and scales positive")
-        if len(mean) != (0 if levels else len(knots) + 1 if knots else 1):
-            raise ValueError("a factor has levels, or a mean of each column")
-        if len(knots) == 1 or any(a >= b for a, b in pairwise(knots)):
-            raise ValueError("a spline has knots that ascend")
-        return cls(text, tuple(levels), mean, scale, knots)
-
-    @property
-    def labels(self) -> list[str]:
-        """Of the columns that it makes."""
-        if self.levels:
-            return [f"{self.text}[T.{level}]" for level in self.levels[1:]]
-        return [self.text] if len(self.mean) == 1 else [f"{self.text}[{i}]" for i in range(1, len(self.mean) + 1)]
-
     def columns(self, values: Values) -> Array:
         """[values, columns], numbers from their mean and in units of their standard deviation."""
         call = factor_of(self.text)
@@ -157,8 +135,8 @@ class Factor:
                 known = ", ".join(map(repr, self.levels[:8])) + (", ..." if len(self.levels) > 8 else "")
                 raise ValueError(f"column {call.column!r} has {unknown[0]!r}, and the fit knew {known}")
             return np.eye(len(self.levels))[[place[level] for level in found]][:, 1:]
-        if not _are_numbers(values):
-            raise ValueError(f"column {call.column!r} has {_first_text(values)!r}, and had numbers in the fit")
+        if (other := _no_number(values)) is not None:
+            raise ValueError(f"column {call.column!r} has {other!r}, and had numbers in the fit")
         return (_spline(_numbers(call, values), self.knots) - np.array(self.mean)) / np.array(self.scale)
 
 
@@ -176,10 +154,17 @@ class Design:
 
     def _columns(self) -> list[tuple[tuple[str, tuple[str, int]], ...]]:
         """Each column is a product: labels, and which column of which factor."""
+        parts: dict[str, list[tuple[str, tuple[str, int]]]] = {}
+        for text, factor in self.factors.items():
+            if factor.levels:
+                labels = [f"{text}[T.{level}]" for level in factor.levels[1:]]
+            else:
+                n = len(factor.mean)
+                labels = [text] if n == 1 else [f"{text}[{i}]" for i in range(1, n + 1)]
+            parts[text] = [(label, (text, i)) for i, label in enumerate(labels)]
         made: list[tuple[tuple[str, tuple[str, int]], ...]] = [()]
         for term in self.terms:
-            parts = [[(label, (text, i)) for i, label in enumerate(self.factors[text].labels)] for text in term]
-            made += product(*parts)
+            made += product(*(parts[text] for text in term))
         return made
 
     def rows(self, source: object, n_docs: int | None = None) -> DesignRows:
@@ -197,10 +182,6 @@ class Design:
             for _, (text, i) in column:
                 to *= parts[text][:, i]
         return DesignRows(x, row)
-
-    def is_in(self, source: object) -> bool:
-        """Whether the columns are there."""
-        return all(has_column(source, factor_of(text).column) for text in self.factors)
 
     def units(self) -> Array:
         """[P, P] B: coefficients B lambda are per unit of a number and from its zero, where the formula has the terms
@@ -231,8 +212,21 @@ class Design:
     @classmethod
     def read(cls, about: Mapping[str, Any]) -> Self:
         """What `about` gave. ModelFileError for anything else."""
+        factors = {}
         try:
-            factors = {factor.text: factor for factor in map(Factor.read, about["factors"])}
+            for saved in about["factors"]:
+                text, levels = saved["text"], saved["levels"]
+                mean, scale, knots = (tuple(float(x) for x in saved[name]) for name in ("mean", "scale", "knots"))
+                factor_of(text)
+                if not are_texts(levels) or len(mean) != len(scale):
+                    raise ValueError("levels are strings, and means have scales")
+                if not all(map(math.isfinite, mean + knots)) or not all(0 < s < math.inf for s in scale):
+                    raise ValueError("means are numbers, and scales positive")
+                if len(mean) != (0 if levels else len(knots) + 1 if knots else 1):
+                    raise ValueError("a factor has levels, or a mean of each column")
+                if len(knots) == 1 or any(a >= b for a, b in pairwise(knots)):
+                    raise ValueError("a spline has knots that ascend")
+                factors[text] = Factor(text, tuple(levels), mean, scale, knots)
             terms = tuple(tuple(term) for term in about["terms"])
             if not terms or not all(text in factors for term in terms for text in term):
                 raise ValueError("terms are of factors")
@@ -257,12 +251,9 @@ def level_of(value: object) -> str:
     return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
-def _are_numbers(values: Values) -> bool:
-    return isinstance(values, np.ndarray) or all(map(is_number, values))
-
-
-def _first_text(values: Values) -> object:
-    return next(value for value in values if not _are_numbers([value]))
+def _no_number(values: Values) -> object:
+    """The first value that is none; None where all are numbers."""
+    return None if isinstance(values, np.ndarray) else next((x for x in values if not is_number(x)), None)
 
 
 def _numbers(call: FormulaFactor, values: Values) -> Array:

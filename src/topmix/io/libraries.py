@@ -8,12 +8,11 @@ memory at a time.
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,35 +43,6 @@ def pyarrow(what: str = "a Parquet file") -> ModuleType:
     return pyarrow
 
 
-@runtime_checkable
-class ArrowStream(Protocol):
-    """What has the Arrow PyCapsule interface."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
-
-
-class Table(ABC):
-    """A table with named columns."""
-
-    names: list[str]  # of the columns
-    texts: list[str]  # those that hold strings
-
-    @abstractmethod
-    def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[object, ...]]]:
-        """Blocks of rows, each the values of these columns; missing values are None."""
-
-    @abstractmethod
-    def numbers(self) -> Iterator[NDArray[np.float32]]:
-        """Blocks of rows, [rows, columns]."""
-
-    def column(self, name: str, where: str = "") -> list[object]:
-        """All values of a column."""
-        if name not in self.names:
-            known = ", ".join(map(repr, self.names[:20]))
-            raise CorpusError(f"{where}no column {name!r}; the columns are {known}")
-        return [value for block in self.strings([name]) for (value,) in block]
-
-
 def as_table(X: Any) -> Table | None:
     """X as a table, or None if it has no named columns."""
     library, kind = type(X).__module__.partition(".")[0], type(X).__name__
@@ -84,41 +54,46 @@ def as_table(X: Any) -> Table | None:
         batches = (batch for table in X.with_format("arrow").iter(BLOCK_ROWS) for batch in table.to_batches())
         return ArrowTable(X.features.arrow_schema, batches)
     X = X.collect() if library == "polars" and kind == "LazyFrame" else X
-    if not isinstance(X, ArrowStream) or hasattr(X, "chunks") or hasattr(X, "dtype"):  # a column is a stream too
+    # A column is a stream too.
+    if not hasattr(X, "__arrow_c_stream__") or hasattr(X, "chunks") or hasattr(X, "dtype"):
         return None
     pa = pyarrow(f"a {type(X).__module__}.{type(X).__name__}")
     reader = X if isinstance(X, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(X)
     return ArrowTable(reader.schema, reader)
 
 
-class PandasTable(Table):
+class PandasTable:
     def __init__(self, frame: pd.DataFrame):
         self.frame = frame
         self.names = [str(name) for name in frame.columns]
-        self.texts = [name for i, name in enumerate(self.names) if self._is_text(frame.iloc[:, i])]
-
-    @staticmethod
-    def _is_text(column: pd.Series) -> bool:
-        kind = column.dtype
-        if type(kind).__name__ == "CategoricalDtype":
-            return kind.categories is not None and kind.categories.dtype.kind in "OTU"
-        if type(kind).__name__ == "StringDtype":
-            return True
-        return kind.kind == "O" and any(isinstance(value, str) for value in column.iloc[:1000])
+        self.texts: list[str] = []  # columns that hold strings
+        for i, name in enumerate(self.names):
+            column = frame.iloc[:, i]
+            kind = column.dtype
+            if type(kind).__name__ == "CategoricalDtype":
+                is_text = kind.categories is not None and kind.categories.dtype.kind in "OTU"
+            elif type(kind).__name__ == "StringDtype":
+                is_text = True
+            else:
+                is_text = kind.kind == "O" and any(isinstance(value, str) for value in column.iloc[:1000])
+            if is_text:
+                self.texts.append(name)
 
     def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[object, ...]]]:
+        """Blocks of rows, each the values of these columns; missing values are None."""
         where = [self.names.index(column) for column in columns]
         for begin in range(0, len(self.frame), BLOCK_ROWS):
             plain = self.frame.iloc[begin : begin + BLOCK_ROWS, where].astype(object)
             yield list(plain.where(plain.notna(), None).itertuples(index=False, name=None))
 
     def numbers(self) -> Iterator[NDArray[np.float32]]:
+        """Blocks of rows, [rows, columns]."""
         n_rows = max(1, BLOCK_CELLS // max(len(self.names), 1))
         for begin in range(0, len(self.frame), n_rows):
             yield self.frame.iloc[begin : begin + n_rows].to_numpy(dtype=np.float32, na_value=np.nan)
 
 
-class ArrowTable(Table):
+class ArrowTable:
     """Batches of pyarrow. A stream can be read once, unless its maker gives a new one each time."""
 
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]):
@@ -137,6 +112,16 @@ class ArrowTable(Table):
 
     def _parts(self, n_rows: int) -> Iterator[pa.RecordBatch]:
         return (batch.slice(begin, n_rows) for batch in self.batches for begin in range(0, len(batch), n_rows))
+
+
+Table: TypeAlias = PandasTable | ArrowTable  # with named columns
+
+
+def values_in(table: Table, name: str, where: str = "") -> list[object]:
+    """All values of a column; missing ones are None."""
+    if name not in table.names:
+        raise CorpusError(f"{where}no column {name!r}; the columns are {', '.join(map(repr, table.names[:20]))}")
+    return [value for block in table.strings([name]) for (value,) in block]
 
 
 def text_columns(table: Table, text: str | Sequence[str] | None) -> list[str]:
@@ -177,15 +162,6 @@ def texts_of(table: Table, columns: Sequence[str]) -> Iterator[str]:
             UserWarning,
             stacklevel=2,
         )
-
-
-def counts_of(table: Table, most_entries: int | None = None) -> Corpus:
-    """One column per word."""
-    with CorpusBuilder(most_entries=most_entries) as builder:
-        for block in table.numbers():
-            rows = sp.csr_array(block)
-            builder.append(rows.indptr, rows.indices, rows.data)
-        return builder.finish(table.names)
 
 
 def _listed(names: Sequence[str]) -> str:

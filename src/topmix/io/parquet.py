@@ -24,7 +24,7 @@ from topmix.base.checks import CorpusError, are_texts
 from topmix.base.paths import is_remote, path_of
 from topmix.base.remote_file import local_copy, open_binary
 from topmix.corpus.corpus import Corpus, CorpusBuilder
-from topmix.corpus.documents import DEFAULT_ID_FIELD, Document, Fields, document_of, field_list, is_hidden
+from topmix.corpus.documents import DEFAULT_ID_FIELD, Document, document_of, field_list, is_hidden
 from topmix.corpus.vocabulary import starts_of
 from topmix.io.formats import Format, Options, find_vocabulary
 from topmix.io.libraries import pyarrow
@@ -32,6 +32,8 @@ from topmix.io.libraries import pyarrow
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from topmix.io.readers import TextFormat
 
 BUFFER = 1 << 20  # bytes of a column that are read at a time
 BATCH_ROWS = 1 << 10  # of texts
@@ -94,12 +96,12 @@ def holds_texts(path: str | os.PathLike[str]) -> bool:
         return any(pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in schema.types)
 
 
-def parquet_texts(path: Path, field: Fields, id_field: str | None) -> Iterator[Document]:
+def parquet_texts(path: Path, options: TextFormat) -> Iterator[Document]:
     """The documents of a file, or of the *.parquet files of a folder. Those without an id are numbered."""
     files = parquet_files(path)
     if not files:
         raise CorpusError(f"{path}: no *{SUFFIX} file in this folder")
-    fields, n = field_list(field), 0
+    fields, id_field, n = field_list(options.field), options.id_field, 0
     for name in files:
         first = n
         with open_parquet(name) as file:
@@ -139,7 +141,15 @@ def _read(path: Path, options: Options) -> Corpus:
         if SHAPES[0] <= names:
             _append_lists(batches, ids, builder, "name" in names)
         elif SHAPES[1] <= names:
-            _append_entries(pyarrow().Table.from_batches(batches, schema), ids, builder)
+            table = pyarrow().Table.from_batches(batches, schema)
+            doc, word, count = (table[name].combine_chunks() for name in ("doc", "word", "count"))
+            _no_nulls(doc, "doc")
+            plain = doc.cast(doc.type.value_type) if isinstance(doc, pyarrow().DictionaryArray) else doc
+            coded = plain.dictionary_encode()
+            keys = [str(key) for key in coded.dictionary.to_pylist()]
+            row = coded.indices.to_numpy(zero_copy_only=False)
+            order, starts = np.argsort(row, kind="stable"), starts_of(np.bincount(row, minlength=len(keys)))
+            builder.append(starts, ids(word)[order], _numbers(count)[order], keys)
         else:
             raise CorpusError(
                 f"{path}: the columns are {', '.join(schema.names)}; expected words and counts (one row per "
@@ -188,17 +198,6 @@ def _append_lists(batches: Iterator[pa.RecordBatch], ids: _Ids, builder: CorpusB
             raise CorpusError("the lists of words and counts of a document differ in length")
         names = [str(name) for name in batch.column("name").to_pylist()] if is_named else None
         builder.append(starts_of(lengths), ids(words.flatten()), _numbers(counts.flatten()), names)
-
-
-def _append_entries(table: pa.Table, ids: _Ids, builder: CorpusBuilder) -> None:
-    doc, word, count = (table[name].combine_chunks() for name in ("doc", "word", "count"))
-    _no_nulls(doc, "doc")
-    coded = (doc.cast(doc.type.value_type) if isinstance(doc, pyarrow().DictionaryArray) else doc).dictionary_encode()
-    names = [str(key) for key in coded.dictionary.to_pylist()]
-    row = coded.indices.to_numpy(zero_copy_only=False)
-    order = np.argsort(row, kind="stable")
-    starts = starts_of(np.bincount(row, minlength=len(names)))
-    builder.append(starts, ids(word)[order], _numbers(count)[order], names)
 
 
 def _numbers(column: pa.Array) -> np.ndarray:

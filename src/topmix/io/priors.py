@@ -97,9 +97,15 @@ class VersionPrior(ColumnPrior):
     def columns(self) -> list[str]:
         return [self.column]
 
-    @abstractmethod
     def versions(self, source: object, n_docs: int) -> tuple[VersionColumn, NDArray[np.int32]]:
         """What versions there are, and the one of each document."""
+        freq = self.freq if isinstance(self, OverTime) else None
+        if freq is None:
+            names = sorted({level_of(value) for value in coded(values_of(source, self.column, n_docs))[0]})
+        else:
+            names = np.unique(_periods(source, self.column, freq, n_docs)).astype(str).tolist()
+        column = VersionColumn(self.column, tuple(names), freq)
+        return column, column.of(source, n_docs)
 
     def read(self, corpus: Corpus, reading: Reading, source: object) -> tuple[Corpus, Reading]:
         column, version = self.versions(source, corpus.n_docs)
@@ -133,11 +139,6 @@ class OverTime(VersionPrior):
     def check(self) -> None:
         one_of(self.freq, tuple(FREQUENCIES), "freq")
 
-    def versions(self, source: object, n_docs: int) -> tuple[VersionColumn, NDArray[np.int32]]:
-        days = np.unique(_periods(source, self.column, self.freq, n_docs))
-        found = VersionColumn(self.column, tuple(map(str, days)), self.freq)
-        return found, found.of(source, n_docs)
-
 
 @dataclass(frozen=True, repr=False)
 class ByGroup(VersionPrior):
@@ -157,11 +158,6 @@ class ByGroup(VersionPrior):
     >>> ByGroup("newspaper")
     ByGroup(column='newspaper')
     """
-
-    def versions(self, source: object, n_docs: int) -> tuple[VersionColumn, NDArray[np.int32]]:
-        names = {level_of(value) for value in coded(values_of(source, self.column, n_docs))[0]}
-        found = VersionColumn(self.column, tuple(sorted(names)))
-        return found, found.of(source, n_docs)
 
 
 @dataclass(frozen=True)
@@ -210,13 +206,9 @@ class VersionColumn:
             raise ValueError(f"there is no version {name!r}; there are {known}")
         return t
 
-    def about(self) -> dict[str, object]:
-        """As JSON, for a file."""
-        return {"column": self.column, "names": list(self.names), "freq": self.freq}
-
     @classmethod
     def read(cls, about: Mapping[str, object]) -> Self:
-        """What `about` gave. ModelFileError for anything else."""
+        """Of its fields in a file. ModelFileError for anything else."""
         column, names, freq = about.get("column"), about.get("names"), about.get("freq")
         if not isinstance(column, str) or not (freq is None or freq in FREQUENCIES):
             raise ModelFileError("the versions of the model make no sense")

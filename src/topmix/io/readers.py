@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import threading
 import warnings
 from collections import Counter
@@ -32,15 +33,7 @@ from topmix.base.checks import CorpusError
 from topmix.base.paths import TEMPORARY_SUFFIX, is_path, is_remote, path_of
 from topmix.base.remote_file import local_copy
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.documents import (
-    Document,
-    Fields,
-    document_blocks,
-    document_of,
-    field_list,
-    first_and_all,
-    is_hidden,
-)
+from topmix.corpus.documents import Document, Fields, document_blocks, document_of, field_list, first_and_all, is_hidden
 from topmix.corpus.vectorize import Vectorizer
 from topmix.io.formats import H5AD, MATRIX_MARKET, NPZ, SAVED, UCI, Format, Options, VocabularyLike
 from topmix.io.parquet import PARQUET, SUFFIX, holds_texts, parquet_files, parquet_texts
@@ -81,19 +74,15 @@ def look(path: str | PathLike[str], format: str | None = None, pattern: str | No
     kind = format or ("folder" if pattern is not None else text_format(source))
     if kind == "parquet" and not source.is_dir() and not holds_texts(parquet_files(source)[0]):
         return Source(source, None, PARQUET)
-    if kind not in READERS:
-        return Source(source, None, _recognised(source) if format is None else _named_format(format))
-    counts = _recognised(source) if kind == "lines" and format is None else None
-    return Source(source, kind if counts is None else None, counts)
-
-
-def _recognised(path: Path) -> Format | None:
-    named = next((f for f in FORMATS.values() if f.is_named(path)), None)
-    if named is not None:
-        return named
-    with TextFile(path) as file:
-        head = file.head()
-    return next((f for f in FORMATS.values() if f.matches(head)), None)
+    counts = None
+    if kind not in READERS or (kind == "lines" and format is None):
+        counts = _format_named(source, format)
+        if counts is None:
+            with TextFile(source) as file:
+                head = file.head()
+            flags = re.DOTALL | re.IGNORECASE
+            counts = next((f for f in FORMATS.values() if re.match(f.signature, head, flags)), None)
+    return Source(source, kind if kind in READERS and counts is None else None, counts)
 
 
 def read_corpus(
@@ -165,21 +154,21 @@ def write_corpus(corpus: Corpus, path: str | PathLike[str], format: str | None =
     names and meta. Files are written atomically.
     """
     target = path_of(path)
+    target_format = _format_named(target, format)
+    if target_format is None:
+        raise ValueError(f"{target}: the name does not tell the format; pass format=, one of {', '.join(FORMATS)}")
+    target_format.write(corpus, target)
+
+
+def _format_named(path: Path, format: str | None) -> Format | None:
+    """A format of counts by its name, or by that of a file."""
     if format is not None:
-        chosen = _named_format(format)
-    else:
-        named = [f for f in FORMATS.values() if f.is_named(target)]
-        if not named:
-            raise ValueError(f"{target}: the name does not tell the format; pass format=, one of {', '.join(FORMATS)}")
-        chosen = named[0]
-    chosen.write(corpus, target)
-
-
-def _named_format(name: str) -> Format:
-    """A format of counts by its name."""
-    if name not in FORMATS:
-        raise ValueError(f"unknown format {name!r}; pass one of {', '.join(FORMATS)}")
-    return FORMATS[name]
+        if format not in FORMATS:
+            raise ValueError(f"unknown format {format!r}; pass one of {', '.join(FORMATS)}")
+        return FORMATS[format]
+    name = plain_name(path)
+    suffix = Path(name).suffix.lower()
+    return next((f for f in FORMATS.values() if suffix in f.suffixes or (f.prefix and name.startswith(f.prefix))), None)
 
 
 def read_texts(
@@ -267,11 +256,9 @@ def _lines(path: Path, options: TextFormat, newline: str | None = None) -> Itera
             for n, line in enumerate(lines, 1):
                 yield n, line
     except UnicodeDecodeError as error:
-        raise _undecodable(path, options, f"after line {n}", error) from error
-
-
-def _undecodable(path: Path, options: TextFormat, where: str, error: UnicodeDecodeError) -> CorpusError:
-    return CorpusError(f"{path}: not {options.encoding} {where}: {error.reason}; see encoding= and errors=")
+        raise CorpusError(
+            f"{path}: not {options.encoding} after line {n}: {error.reason}; see encoding= and errors="
+        ) from error
 
 
 def _read_jsonl(path: Path, options: TextFormat) -> Iterator[Document]:
@@ -348,7 +335,9 @@ def _read_folder(folder: Path, options: TextFormat) -> Iterator[Document]:
                 with TextFile(path) as file, file.text(options.encoding, options.errors) as text:
                     yield path.relative_to(folder).as_posix(), text.read()
             except UnicodeDecodeError as error:
-                raise _undecodable(path, options, f"at byte {error.start}", error) from error
+                raise CorpusError(
+                    f"{path}: not {options.encoding} at byte {error.start}: {error.reason}; see encoding= and errors="
+                ) from error
 
     return documents()
 
@@ -359,5 +348,5 @@ READERS: dict[str, Callable[[Path, TextFormat], Iterator[Document]]] = {
     "csv": _read_csv,
     "tsv": partial(_read_csv, delimiter="\t"),
     "lines": lambda path, options: ((str(n), line.rstrip("\r\n")) for n, line in _lines(path, options)),
-    "parquet": lambda path, options: parquet_texts(path, options.field, options.id_field),
+    "parquet": parquet_texts,
 }

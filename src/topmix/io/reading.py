@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -84,13 +84,6 @@ class Reading:
         except CorpusError:  # UTF-8 does not hold every string
             return None
 
-    def is_packed_as(self, vocabulary: Sequence[str]) -> bool:
-        """Whether a vocabulary is packed and has these words in this order. False says nothing of others."""
-        own = self.packed
-        if own is None or not isinstance(vocabulary, Strings) or vocabulary.file is not None:
-            return False
-        return np.array_equal(vocabulary.offsets, own.offsets) and np.array_equal(vocabulary.text, own.text)
-
     @cached_property
     def _counter(self) -> Vectorizer:
         try:
@@ -113,7 +106,7 @@ class Reading:
         """As JSON, for a file."""
         return {
             "covariates": None if self.design is None else self.design.about(),
-            "versions": None if self.versions is None else self.versions.about(),
+            "versions": None if self.versions is None else asdict(self.versions),
             "n_features": self.n_features,
             "feature_names": None if self.words is None else [str(word) for word in self.words],
             "tokenizer": None if self.tokenizer is None else dict(self.tokenizer),

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_n_features, check_array, check_non_negative, validate_data
 
@@ -23,6 +23,7 @@ from topmix.base.remote_file import local_copy
 from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.counts import check_sparse
 from topmix.corpus.rows import GroupedRows, Rows, SparseRows
+from topmix.corpus.vocabulary import Strings
 from topmix.io.columns import column_of
 from topmix.io.libraries import BLOCK_CELLS, as_table
 from topmix.io.parquet import batches_of, open_parquet
@@ -38,13 +39,20 @@ GROUP = "group"  # the column of a file of groups that has several
 
 def read_matrix(X: object, owner: str, known: Reading | None, names: Sequence[str] | None) -> tuple[Corpus, Reading]:
     """Counts from an array, a sparse matrix or a DataFrame. `names` are those of its columns."""
-    stand_in, given = _stand_in(owner, known), X
+    stand_in, source = _stand_in(owner, known), X
     if sp.issparse(X):
         check_sparse(X)
-    with _places_of_missing(given):
+    with _places_of_missing(X):
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.size > BLOCK_CELLS and X.dtype.kind in "iuf":
             validate_data(stand_in, X, skip_check_array=True, reset=known is None)
-            corpus = _read_blocks(X, stand_in)
+            step = max(1, BLOCK_CELLS // max(X.shape[1], 1))
+            with CorpusBuilder() as builder:  # without a copy of all of it
+                for begin in range(0, len(X), step):
+                    block = check_array(X[begin : begin + step], input_name="X", estimator=stand_in, **COUNTS)
+                    check_non_negative(block, owner)
+                    rows = sp.csr_array(block)
+                    builder.append(rows.indptr, rows.indices, rows.data)
+                corpus = builder.finish(None, X.shape[1])
         else:
             if known is not None and known.named and not hasattr(X, "columns"):
                 # scikit-learn would warn of a matrix without names. Private, and public nowhere: the check of the width
@@ -53,13 +61,13 @@ def read_matrix(X: object, owner: str, known: Reading | None, names: Sequence[st
             else:
                 X = validate_data(stand_in, X, reset=known is None, **COUNTS)
             check_non_negative(X, owner)
-            corpus = Corpus.from_scipy(_own(X, given))
+            corpus = Corpus.from_scipy(_own(X, source))
     if known is not None:
         return corpus, known
     words = vars(stand_in).get("feature_names_in_")
     if names is not None:
         words = np.asarray(checked_names(names, corpus.n_words), dtype=object)
-    return corpus, Reading(corpus.n_words, words, named=names is not None, frame=kind_of_frame(given))
+    return corpus, Reading(corpus.n_words, words, named=names is not None, frame=kind_of_frame(source))
 
 
 def kind_of_frame(X: object) -> str | None:
@@ -114,43 +122,6 @@ class NumberTable:
     def without(self, *columns: str) -> Self:
         return replace(self, others=(*self.others, *columns))
 
-    def rows(self, known: Collection[str] | None = None) -> Rows:
-        """The numbers: see `open_rows`."""
-        path = local_copy(self.path) if is_remote(self.path) else self.path
-        names = _first_names(path)
-        for name in self.others:
-            if name not in names:
-                raise ValueError(f"{self.path}: no column {name!r}; there are {', '.join(names[:20])}")
-        chosen = [name for name in names if name not in self.others]
-        if known is not None and set(known) <= set(names):
-            chosen = list(known)
-        is_parquet = path.suffix.lower() == ".parquet"
-        is_named = is_parquet
-        try:
-            list(map(float, names))
-        except ValueError:
-            is_named = True
-        places = [names.index(name) for name in chosen] if is_named else None
-        try:
-            if is_parquet:
-                with open_parquet(path) as file:
-                    batches = [
-                        np.column_stack([batch.column(name).to_numpy(zero_copy_only=False) for name in chosen])
-                        for batch in batches_of(file, columns=chosen)
-                    ]
-                numbers = np.concatenate(batches)
-            else:
-                numbers = np.loadtxt(
-                    path,
-                    delimiter=DELIMITERS.get(path.suffix.lower(), ","),
-                    skiprows=int(is_named),
-                    usecols=places,
-                    **CSV,
-                )
-            return Rows(numbers, chosen if is_named else None, check=False)
-        except ValueError as error:
-            raise CorpusError(f"{self.path}: not a table of numbers: {error}") from error
-
 
 def _first_names(path: Path) -> list[str]:
     """The columns of a table, or its first row of numbers."""
@@ -170,10 +141,37 @@ def number_table(X: object) -> NumberTable | None:
 
 def open_rows(X: object, known: Collection[str] | None = None) -> Rows:
     """The rows of a file, not checked yet. Of a table where all `known` columns are, of a fitted model, only these."""
-    if (table := number_table(X)) is not None:
-        return table.rows(known)
-    assert is_path(X)
-    return Rows.open(X)
+    if (table := number_table(X)) is None:
+        assert is_path(X)
+        return Rows.open(X)
+    path = local_copy(table.path) if is_remote(table.path) else table.path
+    names, suffix = _first_names(path), path.suffix.lower()
+    for name in table.others:
+        if name not in names:
+            raise ValueError(f"{table.path}: no column {name!r}; there are {', '.join(names[:20])}")
+    columns = [name for name in names if name not in table.others]
+    if known is not None and set(known) <= set(names):
+        columns = list(known)
+    is_named = suffix == ".parquet"
+    try:
+        list(map(float, names))
+    except ValueError:
+        is_named = True
+    try:
+        if suffix == ".parquet":
+            with open_parquet(path) as file:
+                batches = [
+                    np.column_stack([batch.column(name).to_numpy(zero_copy_only=False) for name in columns])
+                    for batch in batches_of(file, columns=columns)
+                ]
+            numbers = np.concatenate(batches)
+        else:
+            places = [names.index(name) for name in columns] if is_named else None
+            delimiter = DELIMITERS.get(suffix, ",")
+            numbers = np.loadtxt(path, delimiter=delimiter, skiprows=int(is_named), usecols=places, **CSV)
+        return Rows(numbers, columns if is_named else None, check=False)
+    except ValueError as error:
+        raise CorpusError(f"{table.path}: not a table of numbers: {error}") from error
 
 
 def split_groups(X: object, groups: object) -> tuple[object, object, NDArray[np.int64] | None]:
@@ -207,24 +205,24 @@ def _split_column(X: Any, column: str) -> tuple[object, list[object]]:
     return X[[name for name in X.columns if name != column]], values
 
 
-def _groups_in_file(path: Path, n_rows: int) -> ArrayLike:
-    """The only column of a file, perhaps below a header; of several columns the one that is called "group"."""
-    if path.suffix.lower() == ".npy":
-        return np.load(path, allow_pickle=False).ravel()
-    if len(names := _first_names(path)) > 1:
-        return column_of(path, GROUP)
-    if path.suffix.lower() == ".parquet":
-        return column_of(path, names[0])
-    with open(path, encoding="utf-8-sig", newline="") as lines:
-        values = [row[0] for row in csv.reader(lines) if row]
-    return values[len(values) == n_rows + 1 :]
-
-
-def in_groups(rows: Rows, groups: object) -> GroupedRows:
-    """Rows with the group of each, in the order of the sorted names of groups. None: each row is a group."""
+def in_groups(rows: Rows, groups: Any) -> GroupedRows:
+    """Rows with the group of each, in the order of the sorted names of groups. None: each row is a group. Of a file the
+    only column, perhaps below a header; of several columns the one that is called "group"."""
     if groups is None:
         return GroupedRows(rows, np.arange(len(rows) + 1))
-    names = np.asarray(_groups_in_file(Path(groups), len(rows)) if is_path(groups) else groups)
+    if is_path(groups):
+        path = Path(groups)
+        if path.suffix.lower() == ".npy":
+            groups = np.load(path, allow_pickle=False).ravel()
+        elif len(columns := _first_names(path)) > 1:
+            groups = column_of(path, GROUP)
+        elif path.suffix.lower() == ".parquet":
+            groups = column_of(path, columns[0])
+        else:
+            with open(path, encoding="utf-8-sig", newline="") as lines:
+                groups = [row[0] for row in csv.reader(lines) if row]
+            groups = groups[len(groups) == len(rows) + 1 :]
+    names = np.asarray(groups)
     if names.shape != (len(rows),):
         raise ValueError(f"groups has the shape {names.shape}: it must name the group of each of {len(rows)} rows")
     if names.dtype.kind == "f" and np.isnan(names).any():
@@ -243,16 +241,25 @@ def in_known_words(corpus: Corpus, known: Reading | None, owner: str) -> Corpus:
     if 0 in corpus.shape:
         size = f"{corpus.shape[0]} documents and {corpus.shape[1]} words"
         raise ValueError(f"the corpus has {size}, but {owner} needs at least one of each")
-    if known is None or (corpus.vocabulary is not None and known.is_packed_as(corpus.vocabulary)):
+    if known is None:
+        return corpus
+    words = corpus.vocabulary
+    if (  # the common case, without a text of each word
+        isinstance(words, Strings)
+        and words.file is None
+        and known.packed is not None
+        and np.array_equal(words.offsets, known.packed.offsets)
+        and np.array_equal(words.text, known.packed.text)
+    ):
         return corpus
     if corpus.shape[1] != known.n_features:
         raise ValueError(
             f"the corpus has {corpus.shape[1]} words, but this {owner} was fitted on {known.n_features}. Build new "
             "documents with the vocabulary of the training corpus."
         )
-    if corpus.vocabulary is None or known.words is None:
+    if words is None or known.words is None:
         return corpus
-    names = np.asarray(corpus.vocabulary, dtype=object)
+    names = np.asarray(words, dtype=object)
     if not np.array_equal(names, known.words):
         first = int(np.flatnonzero(names != known.words)[0])
         raise ValueError(
@@ -263,13 +270,13 @@ def in_known_words(corpus: Corpus, known: Reading | None, owner: str) -> Corpus:
 
 
 def checked_names(names: Iterable[object], n_words: int) -> list[str]:
-    given = as_list(names)
-    if len(given) != n_words:
-        raise ValueError(f"feature_names has {len(given)} names, but X has {n_words} columns")
-    for name in given:
-        if not isinstance(name, str):
-            raise ValueError(f"feature_names must be strings, one per column; {name!r} is not")
-    return [str(name) for name in given]
+    words = as_list(names)
+    if len(words) != n_words:
+        raise ValueError(f"feature_names has {len(words)} names, but X has {n_words} columns")
+    for word in words:
+        if not isinstance(word, str):
+            raise ValueError(f"feature_names must be strings, one per column; {word!r} is not")
+    return [str(word) for word in words]
 
 
 @contextmanager
@@ -308,15 +315,3 @@ def _own(X: Any, given: Any) -> Any:
         return X
     pairs = (X.data, given.data), (X.indices, given.indices), (X.indptr, given.indptr)
     return X.copy() if any(np.may_share_memory(a, b) for a, b in pairs) else X
-
-
-def _read_blocks(X: np.ndarray, stand_in: object) -> Corpus:
-    """A large dense array, without a copy of all of it."""
-    step = max(1, BLOCK_CELLS // max(X.shape[1], 1))
-    with CorpusBuilder() as builder:
-        for begin in range(0, len(X), step):
-            block = check_array(X[begin : begin + step], input_name="X", estimator=stand_in, **COUNTS)
-            check_non_negative(block, type(stand_in).__name__)
-            rows = sp.csr_array(block)
-            builder.append(rows.indptr, rows.indices, rows.data)
-        return builder.finish(None, X.shape[1])

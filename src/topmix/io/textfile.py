@@ -78,13 +78,6 @@ class TextFile:
         with self._gzip_errors():
             return self._file.read()
 
-    def whole_lines(self) -> bytes:
-        """All of it, for parsers of other libraries."""
-        text = self.read()
-        if text and not text.endswith(b"\n"):
-            raise self.error(CUT_SHORT, text.count(b"\n") + 1)
-        return text
-
     def blocks(self) -> Iterator[bytes]:
         """The remaining lines in blocks. The caller must advance `line`."""
         while True:
