@@ -257,7 +257,7 @@ class AdmixtureEstimator(VectorMixture):
 
     def _warm_up(self) -> int:
         """First passes that may lower the objective."""
-        return 0 if self._is_warm() else min(row_steps.WARM_UP, int(self.max_iter or 0) // 2)
+        return 0 if self._before() is not None else min(row_steps.WARM_UP, int(self.max_iter or 0) // 2)
 
 
 class GaussianAdmixture(AdmixtureEstimator, GaussianMixture, without=["candidates"]):

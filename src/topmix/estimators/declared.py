@@ -15,12 +15,11 @@ from functools import wraps
 from typing import Any, Self, TypedDict, TypeVar, get_type_hints
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight
 
 from topmix.base.atomic import check_can_write
 from topmix.base.checks import number_from, one_of, refuse_unknown, whole_number
-from topmix.base.component import Component, all_as_declared, declared_types, resolved
+from topmix.base.component import Component, resolved
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import Rows
 from topmix.engines import ENGINES
@@ -67,12 +66,21 @@ def _below(cls: type, root: type) -> list[type]:
 
 
 def _constructor(cls: Any, signature: inspect.Signature) -> Callable[..., None]:
-    """Sets every parameter as an attribute of its name, as it was given or as the class has it."""
+    """Sets every parameter as an attribute of its name, as it was given or as the class has it. For a name that is no
+    parameter the error says where the setting is, or what it is called here."""
 
     def __init__(self: object, *args: object, **parameters: object) -> None:
-        cls._check_names(parameters)
+        known = signature.parameters
+        if not parameters.keys() <= known.keys():
+            inside = {
+                setting: f"{family}, as in {family}={kind.__name__}({setting}=...)"
+                for family in sorted(known)
+                for kind in reversed([*FAMILIES.get(family, {}).values()])  # of those that have it, the default one
+                for setting in kind.__dataclass_fields__
+            }
+            refuse_unknown(cls.__name__, parameters, sorted(known), inside)
         given = signature.bind(*args, **parameters).arguments
-        for name in signature.parameters:
+        for name in known:
             setattr(self, name, given[name] if name in given else getattr(cls, name))
 
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -140,12 +148,6 @@ def component_of(given: object, parameter: str) -> Any:
     if parameter == "search" and given is None:
         return None
     return resolved(given, FAMILIES[parameter], parameter)
-
-
-def declared_parameters(estimator: BaseEstimator) -> dict[str, object]:
-    """Its parameters in the types that the signature declares. One of another type is a ValueError."""
-    owner: Any = type(estimator)
-    return all_as_declared(estimator.get_params(deep=False), declared_types(owner))
 
 
 # What methods take beside the data, as keywords

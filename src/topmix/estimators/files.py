@@ -26,7 +26,7 @@ from topmix.base.paths import open_whole, path_of
 from topmix.corpus.corpus import Corpus
 from topmix.engines import ENGINES
 from topmix.engines.engine import Engine
-from topmix.estimators.declared import FAMILIES, FitOptions, component_of, declared_parameters
+from topmix.estimators.declared import FAMILIES, FitOptions, component_of
 from topmix.io.priors import ByGroup, Covariates, OverTime
 from topmix.io.reading import Reading
 from topmix.learn.checkpoint import Checkpoint, Files
@@ -128,11 +128,10 @@ def load(path: str | os.PathLike[str], *, mapped: bool = False, engine: str | En
 def load_predictor(path: str | os.PathLike[str], *, mapped: bool = True) -> Predictor:
     """The Predictor of a model in a file, as `model.save` wrote it. The file is mapped into memory, as `load` does it;
     with `mapped=False` it is read, and may be written to afterwards."""
-    model, _ = _opened(path_of(path), mapped=mapped)
+    model: Any = _opened(path_of(path), mapped=mapped)[0]
     if not hasattr(model, "predictor"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which has no predictor")
-    found: Predictor = model.predictor()
-    return found
+    return model.predictor()
 
 
 def _opened(path: Path, *, mapped: bool) -> tuple[Estimator, str | None]:
@@ -215,7 +214,7 @@ def _parameters(estimator: Estimator) -> tuple[dict[str, object], dict[str, np.n
     values: dict[str, object] = {}
     arrays: dict[str, np.ndarray] = {}
     notes = []
-    for name, value in declared_parameters(estimator).items():
+    for name, value in estimator._declared().get_params(deep=False).items():
         if name == "callbacks":
             continue
         if name == "engine" and (used := _engine_name(component_of(value, name))) is not None:

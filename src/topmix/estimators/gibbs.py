@@ -59,8 +59,9 @@ class TokenEstimator(TopicEstimator):
         return self._learn(lambda: self._declared()._fit(X, y, options))
 
     def _fit(self, X: object, y: object, options: FitOptions) -> FittedTopics:
-        owner, warm = type(self).__name__, self._fitted if self._is_warm() else None
-        corpus, reading = read(X, options.how, self._known(), owner=owner, engine=self._engine())
+        owner, warm = type(self).__name__, self._before()
+        known = None if warm is None else warm.reading
+        corpus, reading = read(X, options.how, known, owner=owner, engine=self._engine())
         check_targets(y, corpus.n_docs)
         check_whole_counts(corpus, owner, self._most_tokens)
         warn_of_odd_data(corpus, count_of_components(self.n_components))

@@ -38,6 +38,7 @@ from topmix.models.topic_words import WORD_PRIOR, TopicWords, collapsed_word_pri
 from topmix.models.topics import DocumentOptions, TopicModel
 from topmix.models.words import WordTotal
 from topmix.results import covariates
+from topmix.results.tables import checked_topic
 from topmix.results.topics import FittedTopics
 from topmix.results.view import DataFrame
 from topmix.steps.documents import TopicStep
@@ -64,18 +65,18 @@ class FiniteTopics(VariationalTopics):
         given = None if isinstance(self.topic_word_prior, VersionPrior) else self.topic_word_prior
         eta, learn_eta = word_prior(collapsed_word_prior(K) if self._has_collapsed_prior() else given, V, K)
         words = TopicWords(eta, WordTotal.zeros(V, K), posterior, learn_eta)
-        return TopicModel(self._document_prior(K, posterior, design), words, self._document_options())
-
-    def _document_prior(self, K: int, posterior: str, design: Design | None) -> Prior:
+        prior: Prior
         given = self.doc_topic_prior
         if isinstance(given, LabelPrior):
-            return given
-        if isinstance(given, Covariates):
+            prior = given
+        elif isinstance(given, Covariates):
             if design is None:
                 raise ValueError(f"{given!r} needs the columns that it names")
-            return CovariatePrior.flat(K, len(design.names), posterior, DOCUMENT_TOTAL, given.sigma)
-        alpha, learn_alpha = document_prior(given, K)
-        return DocumentPrior(alpha, posterior, learn_alpha)
+            prior = CovariatePrior.flat(K, len(design.names), posterior, DOCUMENT_TOTAL, given.sigma)
+        else:
+            alpha, learn_alpha = document_prior(given, K)
+            prior = DocumentPrior(alpha, posterior, learn_alpha)
+        return TopicModel(prior, words, self._document_options())
 
     def _has_collapsed_prior(self) -> bool:
         """Whether the prior on words is the large one that collapsed topics learn best with."""
@@ -199,7 +200,8 @@ class LDA(Seeded, FiniteTopics):
         Over time, `trend` says whether a word "rises" or "falls".
         """
         f, n = self._found(), whole_number(n_words, "n_words")
-        return self._frame(covariates.changed_words(f, self._topics_asked(topic), n))
+        topics = range(f.n_topics) if topic is None else [checked_topic(f, topic)]
+        return self._frame(covariates.changed_words(f, topics, n))
 
     def topic_versions(self) -> DataFrame:
         """How much of each version belongs to each topic: a table with one row per topic and version.
@@ -352,8 +354,7 @@ class HDP(Seeded, VariationalTopics):
     def _search(self) -> TopicSearch | None:
         if self.search is None or not self._component("learner").has_memo:
             return None
-        search: TopicSearch = self._component("search")
-        return search
+        return self._component("search")
 
     def _inference(self) -> Inference:
         inference = super()._inference()
