@@ -17,7 +17,6 @@ from topmix.base.fields import CheckedReader, ModelFileError, Writer
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import row_sums
 from topmix.engines.local import Threads
-from topmix.estimators.declared import Settings
 from topmix.estimators.estimator import Started, learned
 from topmix.estimators.gibbs import TokenEstimator, checked_topics, read_token_topics
 from topmix.io.reading import Reading
@@ -104,7 +103,14 @@ class CombinatorialLDA(Started, TokenEstimator):
             elif init == "random":
                 hard.start(rng.integers(K, size=hard.n_tokens, dtype=np.uint16))
             else:
-                hard.start(topics_of_documents(corpus, K, threads, rng))
+                from topmix.estimators.multinomial import MultinomialMixture  # here alone
+
+                clusters = MultinomialMixture(
+                    min(K, corpus.n_docs), init="documents", topic_word_prior=0.1, n_active=1, max_iter=1, tol=-np.inf,
+                    n_jobs=threads, random_state=int(rng.integers(2**31)),
+                ).fit(corpus)  # fmt: skip
+                n_tokens = row_sums(corpus.indptr, corpus.value).astype(np.int64)
+                hard.start(np.repeat(clusters.predict(corpus), n_tokens))
             return hard, None
 
         return Problem(
@@ -148,23 +154,12 @@ class CombinatorialLDA(Started, TokenEstimator):
         super()._write(fitted, out)
 
     def _read(self, about: AboutFit, file: CheckedReader, K: int) -> FittedTopics:
-        found = Counts().read(file, "words", {"V": file.n_features, "K": K})
-        raw = np.asarray(found)
+        raw = np.asarray(Counts().read(file, "words", {"V": file.n_features, "K": K}))
         if not np.all((raw >= 0) & (raw == np.floor(raw)) & (raw < 2**31)):
             raise ModelFileError("array 'words' has entries that are not counts")
         smoothing = positive_number(self.smoothing, "smoothing")
         model = HardModel(raw.astype(np.int32), file.number("penalty", 0.0), smoothing)
         return FittedHardTopics(**about, model=model, token_topics=read_token_topics(file, K))
-
-
-def topics_of_documents(corpus: Corpus, K: int, threads: int, rng: np.random.Generator) -> np.ndarray:
-    """[tokens] one topic for all tokens of a document: its cluster after one pass of k-means."""
-    from topmix.estimators.multinomial import MultinomialMixture  # here alone
-
-    how: Settings = {"init": "documents", "topic_word_prior": 0.1, "n_active": 1, "tol": -np.inf}
-    seed = int(rng.integers(2**31))
-    clusters = MultinomialMixture(min(K, corpus.n_docs), max_iter=1, random_state=seed, n_jobs=threads, **how)
-    return np.repeat(clusters.fit(corpus).predict(corpus), row_sums(corpus.indptr, corpus.value).astype(np.int64))
 
 
 def penalty_for(given: object, K: int, corpus: Corpus) -> float:

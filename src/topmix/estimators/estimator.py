@@ -7,7 +7,7 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence, Sized
-from typing import Any, ClassVar, Generic, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -201,8 +201,8 @@ class Estimator(BaseEstimator, Generic[F]):
 
     def _declared(self) -> Self:
         """A copy with the parameters in the types that the signature declares: nothing below meets 2.0 for 2."""
-        now = copy.copy(self)
-        for name, value in all_as_declared(self.get_params(deep=False), declared_types(type(self))).items():
+        now, owner = copy.copy(self), cast(type, type(self))
+        for name, value in all_as_declared(self.get_params(deep=False), declared_types(owner)).items():
             setattr(now, name, value)
         return now
 

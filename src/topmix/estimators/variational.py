@@ -22,7 +22,7 @@ from topmix.engines.local import Threads
 from topmix.estimators.declared import CountOptions, FitOptions, Settings, TopicOptions, takes
 from topmix.estimators.estimator import Learning, check_targets, learned
 from topmix.estimators.files import checkpoint_of
-from topmix.estimators.odd_data import MOST_COPIES, can_be_drawn, check_sums, not_whole, warn_of_odd_data
+from topmix.estimators.odd_data import can_be_sampled, check_sums, warn_of_odd_data
 from topmix.estimators.priors import FirstTopics, word_prior_of
 from topmix.estimators.topics import EditedTopics
 from topmix.io.documents import read, read_growing, refuse_iterator
@@ -324,9 +324,7 @@ class VariationalTopics(Learning, EditedTopics):
             not (isinstance(self.init, str) and self._learner().samples)
             or self._before() is not None
             or corpus.n_docs < FEWEST_DOCUMENTS * self.n_components
-            or corpus.n_tokens > MOST_COPIES * corpus.nnz
-            or not can_be_drawn(corpus)
-            or len(not_whole(corpus))
+            or not can_be_sampled(corpus)
         ):
             sweeps = 0
         return sweeps, PASSES + sweeps if max_iter is None else max_iter
