@@ -31,14 +31,9 @@ def _sparse_learner(learner: str, batch_size: int | None, offset: float) -> Lear
 
 
 def sparse_lda(
-    n_components: int,
-    n_active: int | None = 8,
-    *,
-    learner: str = "memoized",
-    batch_size: int | None = None,
-    restarts: int = RESTARTS,
-    cold: bool = True,
-) -> LDA:
+    n_components: int, n_active: int | None = 8, *, learner: str = "memoized", batch_size: int | None = None,
+    restarts: int = RESTARTS, cold: bool = True,
+) -> LDA:  # fmt: skip
     """L-sparse LDA: Algorithm 2 of Hughes & Sudderth, Fast Learning of Clusters and Topics via Sparse Posteriors, 2016.
 
     Each word keeps its L best topics while a document is solved, every visit starts cold, and restarts are always
@@ -46,13 +41,9 @@ def sparse_lda(
     (SVI), with the rate (10 + t)^-.65; they have 5 batches for NIPS and Wikipedia and 200 for the New York Times.
     """
     inference = Variational(
-        min_topic_mass=0.0,
-        restarts=restarts,
-        cold_visits=None if cold else 1,
-        selection="often",
-        max_doc_update_iter=100,
-        doc_tol=0.05,
-    )
+        min_topic_mass=0.0, restarts=restarts, cold_visits=None if cold else 1, selection="often",
+        max_doc_update_iter=100, doc_tol=0.05,
+    )  # fmt: skip
     return LDA(
         n_components,
         n_active=n_active,
@@ -141,14 +132,9 @@ def esvi_lda(n_components: int, n_active: int | None = None, *, workers: int = 1
 
 
 def esvi_gmm(
-    n_components: int,
-    n_active: int | None = None,
-    *,
-    workers: int = 1,
-    n_features: int | None = None,
-    nu0: float | None = None,
-    W0: float | None = None,
-) -> GaussianMixture:
+    n_components: int, n_active: int | None = None, *, workers: int = 1, n_features: int | None = None,
+    nu0: float | None = None, W0: float | None = None,
+) -> GaussianMixture:  # fmt: skip
     """ESVI-GMM: Algorithms 3 and 4 of Zhang et al. (2019). alpha = 5, beta = 1 (their Appendix E); k-means++ start.
 
     Prior means are 0 where `n_features` is given, else the mean of the data. `nu0` and `W0` times the identity are the

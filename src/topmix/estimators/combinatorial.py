@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from topmix.base.checks import (
-    MOST_POSITIVE,
-    any_number,
-    count_of_components,
-    number_from,
-    one_of,
-    positive_number,
-    whole_number,
-)
+from topmix.base.checks import MOST_POSITIVE, any_number, number_from, one_of, positive_number
 from topmix.base.fields import CheckedReader, ModelFileError, Writer
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import row_sums
-from topmix.engines.local import Threads
 from topmix.estimators.estimator import Started, learned
 from topmix.estimators.gibbs import TokenEstimator, checked_topics, read_token_topics
 from topmix.io.reading import Reading
 from topmix.learn.chains import ALGORITHMS, HardTopics
-from topmix.learn.fit import Problem
-from topmix.learn.tokens import Reassignments, TokenSchedule, no_step
+from topmix.learn.fit import First
+from topmix.learn.tokens import Reassignments, TokenPasses
 from topmix.models.sparse_counts import Counts
 from topmix.results.measures import Fits
 from topmix.results.topics import AboutFit, FittedHardTopics, FittedTopics, HardModel
@@ -90,16 +81,24 @@ class CombinatorialLDA(Started, TokenEstimator):
     penalty_ = learned[float](lambda f: f.model.penalty)
     model_ = learned[np.ndarray](lambda f: f.model.counts)
 
-    def _problem(self, corpus: Corpus, reading: Reading, warm: FittedTopics | None) -> Problem:
-        K, threads = count_of_components(self.n_components), self._threads()
+    def _chain(
+        self, corpus: Corpus, reading: Reading, warm: FittedTopics | None, K: int
+    ) -> tuple[First, TokenPasses, float]:
         one_of(self.algorithm, ALGORITHMS, "algorithm")
         positive_number(self.smoothing, "smoothing")
-        penalty, init = penalty_for(self.penalty, K, corpus), self._first_tokens(warm)
+        threads, penalty = self._threads(), penalty_for(self.penalty, K, corpus)
+        init = self.init if warm is None else warm.token_topics
+        if init is None:
+            init = "documents" if self.algorithm == "word" else "random"
+        if isinstance(init, str):
+            one_of(init, ("random", "documents"), "init")
+        elif isinstance(init, Fits) and getattr(init, "token_topics_", None) is None:
+            raise ValueError(f"init must have token_topics_, one topic per token; this {type(init).__name__} has none")
 
         def first(rng: np.random.Generator) -> tuple[HardTopics, None]:
             hard = HardTopics(corpus, K, penalty, threads)
             if not isinstance(init, str):
-                hard.start(checked_topics(init, hard.n_tokens, K))
+                hard.start(checked_topics(getattr(init, "token_topics_", init), hard.n_tokens, K))
             elif init == "random":
                 hard.start(rng.integers(K, size=hard.n_tokens, dtype=np.uint16))
             else:
@@ -113,33 +112,11 @@ class CombinatorialLDA(Started, TokenEstimator):
                 hard.start(np.repeat(clusters.predict(corpus), n_tokens))
             return hard, None
 
-        return Problem(
-            data=corpus,
-            first=first,
-            step=no_step,
-            learner=Reassignments(self.algorithm, bool(self.exchanges), bool(self.early_smoothing)),
-            engine=Threads(),
-            threads=threads,
-            n_active=K,
-            max_iter=whole_number(self.max_iter, "max_iter"),
-            least_gain=any_number(self.tol, "tol") * max(corpus.n_tokens, 1.0),
-            plan=TokenSchedule,
-        )
+        passes = Reassignments(self.algorithm, bool(self.exchanges), bool(self.early_smoothing))
+        return first, passes, any_number(self.tol, "tol") * max(corpus.n_tokens, 1.0)
 
     def _value(self, chain: HardTopics, about: AboutFit) -> FittedTopics:
         return FittedHardTopics(**about, model=HardModel(chain.word.copy(), chain.penalty, float(self.smoothing)))
-
-    def _first_tokens(self, warm: FittedTopics | None) -> object:
-        """Topics of tokens, "random" or "documents"."""
-        init = self.init if warm is None else warm.token_topics
-        if init is None:
-            init = "documents" if self.algorithm == "word" else "random"
-        if isinstance(init, str):
-            return one_of(init, ("random", "documents"), "init")
-        topics = getattr(init, "token_topics_", None) if isinstance(init, Fits) else init
-        if topics is None:
-            raise ValueError(f"init must have token_topics_, one topic per token; this {type(init).__name__} has none")
-        return topics
 
     def assign(self, X: object) -> np.ndarray:
         """A topic for each token of X, in the order of token_topics_, by the algorithm Word under these topics."""

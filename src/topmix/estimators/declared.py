@@ -39,39 +39,53 @@ ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)
 
 def declare(cls: type, root: type, order: Sequence[str], without: Iterable[str] = ()) -> None:
     """Gives a class that derives from `root` what follows from its fields: the public annotated names of classes below
-    `root`, but for those `without`, and those that `root` describes. A constructor written by hand stays."""
+    `root`, but for those `without`, and those that `root` describes. A constructor written by hand stays. The docstring
+    has what the classes above say of parameters, in the order of the signature, and of attributes, and the nearest
+    notes."""
     cls._without, cls._own_doc = tuple(without), cls.__doc__  # type: ignore[attr-defined]
+    below = [base for base in cls.__mro__ if issubclass(base, root) and base is not root]
     of_all = entries_of(root.__doc__, "Parameters")
     fields: dict[str, str] = {name: hint for name, hint in inspect.get_annotations(root).items() if name in of_all}
-    for base in reversed(_below(cls, root)):
+    for base in reversed(below):
         for name, hint in inspect.get_annotations(base).items():
             if not (name.startswith("_") or str(hint).startswith(("ClassVar", "typing.ClassVar"))):
                 fields[name] = hint
         for name in vars(base).get("_without", ()):
             del fields[name]
-    parameters = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=getattr(cls, name), annotation=fields[name])
-        for name in sorted(fields, key=lambda name: order.index(name) if name in order else len(order))
-    ]
-    parameters[:1] = [p.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters[:1]]
-    if not any("__init__" in vars(base) and "_is_declared" not in vars(base) for base in _below(cls, root)):
+    names = sorted(fields, key=lambda name: order.index(name) if name in order else len(order))
+    if not any("__init__" in vars(base) and "_is_declared" not in vars(base) for base in below):
         cls._is_declared = True  # type: ignore[attr-defined]
-        cls.__init__ = _constructor(cls, inspect.Signature(parameters))  # type: ignore[misc]
+        cls.__init__ = _constructor(cls, {name: fields[name] for name in names})  # type: ignore[misc]
     if cls.__doc__:
-        cls.__doc__ = _documented(cls, root, [p.name for p in parameters])
+        head, own = _sections(cls.__doc__)
+        parameters: dict[str, str] = {}
+        attributes: dict[str, str] = {}
+        notes = ""
+        for base in [*below, root]:
+            said = vars(base).get("_own_doc", base.__doc__)
+            parameters = entries_of(said, "Parameters") | parameters
+            attributes = entries_of(said, "Attributes", known=attributes) | attributes
+            notes = notes or _sections(said)[1].get("Notes", "")
+        made = {
+            "Parameters": "".join(parameters[name] for name in names if name in parameters),
+            "Attributes": "".join(dict.fromkeys(attributes.values())),
+            "Notes": notes,
+        }
+        text = [f"{title}\n{'-' * len(title)}\n{body.strip()}" for title, body in (made | own | made).items() if body]
+        cls.__doc__ = "\n\n".join([head.strip(), *text])
 
 
-def _below(cls: type, root: type) -> list[type]:
-    return [base for base in cls.__mro__ if issubclass(base, root) and base is not root]
-
-
-def _constructor(cls: Any, signature: inspect.Signature) -> Callable[..., None]:
+def _constructor(cls: Any, fields: Mapping[str, str]) -> Callable[..., None]:
     """Sets every parameter as an attribute of its name, as it was given or as the class has it. For a name that is no
     parameter the error says where the setting is, or what it is called here."""
+    known = list(fields)
+    kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] + [inspect.Parameter.KEYWORD_ONLY] * len(known)
+    signature = inspect.Signature(
+        [inspect.Parameter(n, kind, default=getattr(cls, n), annotation=fields[n]) for n, kind in zip(known, kinds)]
+    )
 
     def __init__(self: object, *args: object, **parameters: object) -> None:
-        known = signature.parameters
-        if not parameters.keys() <= known.keys():
+        if not parameters.keys() <= fields.keys():
             inside = {
                 setting: f"{family}, as in {family}={kind.__name__}({setting}=...)"
                 for family in sorted(known)
@@ -88,27 +102,6 @@ def _constructor(cls: Any, signature: inspect.Signature) -> Callable[..., None]:
     __init__.__signature__ = whole  # type: ignore[attr-defined]
     __init__.__qualname__, __init__.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
     return __init__
-
-
-def _documented(cls: type, root: type, names: Sequence[str]) -> str:
-    """The docstring with what the classes above say of parameters, in the order of the signature, and of attributes,
-    and with the nearest notes."""
-    head, own = _sections(cls.__doc__)
-    parameters: dict[str, str] = {}
-    attributes: dict[str, str] = {}
-    notes = ""
-    for base in [*_below(cls, root), root]:
-        said = vars(base).get("_own_doc", base.__doc__)
-        parameters = entries_of(said, "Parameters") | parameters
-        attributes = entries_of(said, "Attributes", known=attributes) | attributes
-        notes = notes or _sections(said)[1].get("Notes", "")
-    made = {
-        "Parameters": "".join(parameters[name] for name in names if name in parameters),
-        "Attributes": "".join(dict.fromkeys(attributes.values())),
-        "Notes": notes,
-    }
-    text = [f"{title}\n{'-' * len(title)}\n{body.strip()}" for title, body in (made | own | made).items() if body]
-    return "\n\n".join([head.strip(), *text])
 
 
 def entries_of(doc: str | None, section: str, known: Collection[str] = ()) -> dict[str, str]:

@@ -40,19 +40,13 @@ if TYPE_CHECKING:
     from topmix.estimators.estimator import Estimator
     from topmix.results.predictor import Predictor
 
-MODULE_OF = {  # the classes that `load` knows
-    "LDA": "lda",
-    "HDP": "lda",
-    "GibbsLDA": "gibbs",
-    "CombinatorialLDA": "combinatorial",
-    "GaussianMixture": "gaussian",
-    "MultinomialMixture": "multinomial",
-    "VonMisesFisherMixture": "von_mises_fisher",
-    "GaussianAdmixture": "admixture",
-    "VonMisesFisherAdmixture": "admixture",
-    "LabelledLDA": "supervised",
-    "SupervisedLDA": "supervised",
-}
+# The classes that `load` knows.
+MODULE_OF = {
+    "LDA": "lda", "HDP": "lda", "GibbsLDA": "gibbs", "CombinatorialLDA": "combinatorial",
+    "GaussianMixture": "gaussian", "MultinomialMixture": "multinomial", "VonMisesFisherMixture": "von_mises_fisher",
+    "GaussianAdmixture": "admixture", "VonMisesFisherAdmixture": "admixture",
+    "LabelledLDA": "supervised", "SupervisedLDA": "supervised",
+}  # fmt: skip
 COMPONENTS: dict[str, Mapping[str, type[Component]]] = {  # that parameters may be
     **FAMILIES,
     "doc_topic_prior": {"covariates": Covariates},

@@ -15,14 +15,7 @@ from topmix.corpus.corpus import Corpus
 from topmix.estimators.declared import ClusterOptions, FitOptions, fraction, takes
 from topmix.estimators.described import where
 from topmix.estimators.estimator import Seeded, learned
-from topmix.estimators.priors import (
-    DOCUMENT_TOTAL,
-    FirstTopics,
-    concentration,
-    document_prior,
-    document_prior_of,
-    word_prior,
-)
+from topmix.estimators.priors import DOCUMENT_TOTAL, FirstTopics, alpha_of, concentration, document_prior, word_prior
 from topmix.estimators.variational import VariationalTopics
 from topmix.io.documents import refuse_iterator
 from topmix.io.formulas import Design
@@ -39,7 +32,6 @@ from topmix.models.topics import DocumentOptions, TopicModel
 from topmix.models.words import WordTotal
 from topmix.results import covariates
 from topmix.results.tables import checked_topic
-from topmix.results.topics import FittedTopics
 from topmix.results.view import DataFrame
 from topmix.steps.documents import TopicStep
 from topmix.steps.inference import FixedPoint, Inference
@@ -167,7 +159,7 @@ class LDA(Seeded, FiniteTopics):
     """
 
     versions_ = learned[list[str]](lambda f: None if f.reading.versions is None else list(f.reading.versions.names))
-    doc_topic_prior_ = learned(document_prior_of)
+    doc_topic_prior_ = learned(alpha_of)
 
     def effects(self, *, level: float = 0.95) -> DataFrame:
         """What topics depend on, as a table with one row per topic and term of the formula of `Covariates`.
@@ -361,7 +353,3 @@ class HDP(Seeded, VariationalTopics):
         if not isinstance(inference, FixedPoint):
             raise ValueError(f"HDP needs inference='collapsed' or 'variational', got {self.inference!r}")
         return inference
-
-    def _check_warm(self, f: FittedTopics) -> None:
-        if self._search() is None:  # which may have found any number of topics
-            super()._check_warm(f)

@@ -285,7 +285,7 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
     def _solver(self) -> Solver:
         return Solver(self._engine(), self._threads(), count_of_active(self.n_active, self._found().n_topics))
 
-    def _rows(self, X: object, groups: object) -> Corpus | Rows:
+    def _rows(self, X: object, groups: object) -> Any:
         with use_threads(self._threads()):
             return self._data(X, groups, known=self._found().reading)[0]
 

@@ -59,13 +59,13 @@ def word_prior(given: object, V: int, K: int) -> tuple[np.ndarray, bool]:
     raise ValueError(f"topic_word_prior must have shape (), ({K},), ({V},) or ({K}, {V}), got {eta.shape}")
 
 
-def document_prior_of(f: FittedTopics) -> float | np.ndarray:
+def alpha_of(f: FittedTopics) -> float | np.ndarray:
     """alpha: a number where it is one for all topics and stays so, as scikit-learn has it; else [K]."""
     prior = f.topics.prior
     return prior.alpha if prior.learned or np.any(prior.alpha != prior.alpha[0]) else float(prior.alpha[0])
 
 
-def word_prior_of(f: FittedTopics) -> float | np.ndarray:
+def eta_of(f: FittedTopics) -> float | np.ndarray:
     """eta: a number, [V], [K] or [K, V]."""
     eta = f.topics.words.eta
     return float(eta[0, 0]) if eta.size == 1 else eta.T.squeeze(axis=tuple(np.flatnonzero(np.array(eta.T.shape) == 1)))

@@ -64,9 +64,12 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
             return read_known(X, reading, owner=owner, engine=self._engine(), metadata=metadata)
 
     def _check_warm(self, f: FittedTopics) -> None:
-        kept, asked = f.n_topics, count_of_components(self.n_components)
-        if kept != asked:
-            raise ValueError(f"warm_start keeps {kept} topics, but n_components is now {asked}")
+        if (asked := self._topics_asked_for()) not in (None, f.n_topics):
+            raise ValueError(f"warm_start keeps {f.n_topics} topics, but n_components is now {asked}")
+
+    def _topics_asked_for(self) -> int | None:
+        """None: a search may find any number of topics."""
+        return count_of_components(self.n_components)
 
     def _parts(self, X: object, metadata: object = None) -> Iterator[Corpus]:
         owner, engine = type(self).__name__, self._engine()

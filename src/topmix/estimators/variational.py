@@ -23,7 +23,7 @@ from topmix.estimators.declared import CountOptions, FitOptions, Settings, Topic
 from topmix.estimators.estimator import Learning, check_targets, learned
 from topmix.estimators.files import checkpoint_of
 from topmix.estimators.odd_data import can_be_sampled, check_sums, warn_of_odd_data
-from topmix.estimators.priors import FirstTopics, word_prior_of
+from topmix.estimators.priors import FirstTopics, eta_of
 from topmix.estimators.topics import EditedTopics
 from topmix.io.documents import read, read_growing, refuse_iterator
 from topmix.io.formulas import Design
@@ -99,7 +99,7 @@ class VariationalTopics(Learning, EditedTopics):
     elbo_ = learned[float](lambda f: f.objective)
     bound_ = learned[float](lambda f: f.bound)
     n_tokens_seen_ = learned[float](lambda f: f.n_tokens_seen)
-    topic_word_prior_ = learned(word_prior_of)
+    topic_word_prior_ = learned(eta_of)
     frozen_ = learned[list[int]](edits.frozen_topics)
 
     @property
@@ -329,9 +329,6 @@ class VariationalTopics(Learning, EditedTopics):
             sweeps = 0
         return sweeps, PASSES + sweeps if max_iter is None else max_iter
 
-    def _topics_asked_for(self) -> int | None:
-        return count_of_components(self.n_components)
-
     def _inference(self) -> Inference:
         inference: Inference = self._component("inference")
         inference.check_learner(self._component("learner"))
@@ -363,7 +360,7 @@ class VariationalTopics(Learning, EditedTopics):
         if np.ndim(self.doc_topic_prior):
             self.doc_topic_prior = model.prior.alpha
         if np.ndim(self.topic_word_prior):
-            self.topic_word_prior = word_prior_of(replace(f, model=model))
+            self.topic_word_prior = eta_of(replace(f, model=model))
         if not isinstance(self.init, str):
             self.init = np.maximum(model.words.total.counts().T, 0.0)
         self.n_components = model.n_components

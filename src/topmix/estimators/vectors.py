@@ -29,17 +29,11 @@ from topmix.results.tables import checked_topic
 from topmix.results.view import DataFrame
 
 LEAST_HALF = 2.0  # rows of each half of a cluster
-TWO: Settings = {  # parameters of a fit of two clusters
-    "n_components": 2,
-    "weight_concentration_prior_type": "dirichlet_distribution",
-    "init": "auto",
-    "init_params": "auto",
-    "n_init": 1,
-    "max_time": None,
-    "warm_start": False,
-    "verbose": 0,
-    "callbacks": None,
-}
+# Parameters of a fit of two clusters.
+TWO: Settings = {
+    "n_components": 2, "weight_concentration_prior_type": "dirichlet_distribution", "init": "auto",
+    "init_params": "auto", "n_init": 1, "max_time": None, "warm_start": False, "verbose": 0, "callbacks": None,
+}  # fmt: skip
 
 
 def without_words(n_docs: int, n_words: int) -> Corpus:
