@@ -151,7 +151,12 @@ def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> tuple[Estimator, st
     estimator._threads()  # every question to a model asks for it
     about: AboutFit = {"reading": Reading.read(file), "history": tuple(read_history(file))}
     for number, value in (file.table("numbers") or {}).items():
-        if number not in estimator._saved_numbers or not _is_sound(number, value):
+        if number == "converged":
+            is_sound = isinstance(value, bool)
+        else:
+            is_sound = is_number(value) and (number not in WHOLE or is_whole(value))
+            is_sound = is_sound and (not number.startswith("n_") or 0 <= value <= LARGEST_COUNT)
+        if number not in estimator._saved_numbers or not is_sound:
             raise ModelFileError(f"{name} has no number {number!r} that could be {str(value)[:60]!r}")
         about[number] = value
     if "topic_names" in file.about:
@@ -226,15 +231,6 @@ def _parameters(estimator: Estimator) -> tuple[dict[str, object], dict[str, np.n
         else:
             notes.append(f"{name} was a {type(value).__name__}, which a file cannot hold; the default stands for it")
     return values, arrays, notes
-
-
-def _is_sound(number: str, value: object) -> bool:
-    """Whether one of the numbers beside a model can be this: counts are not negative, and most of them are whole."""
-    if number == "converged":
-        return isinstance(value, bool)
-    if not is_number(value) or (number in WHOLE and not is_whole(value)):
-        return False
-    return not number.startswith("n_") or 0 <= value <= LARGEST_COUNT
 
 
 def _is_array(value: object) -> TypeGuard[np.ndarray]:

@@ -182,17 +182,8 @@ class GaussianMixture(VectorMixture):
             parts = self._given_clusters(init, K, D)
             init = "auto"
         r = responsibilities(init, len(data), K, STARTS, "init_params")
-        return GaussianStart(
-            data=data,
-            weight=weight,
-            K=K,
-            settings=settings,
-            weights=self._weight_prior(),
-            n_active=count_of_active(self.n_active, K),
-            how=str(init) if r is None else r,
-            parts=parts,
-            n_candidates=int(self.candidates or 0),
-        )
+        how, L, weights = str(init) if r is None else r, count_of_active(self.n_active, K), self._weight_prior()
+        return GaussianStart(data, weight, K, settings, weights, L, how, parts, int(self.candidates or 0))
 
     def _given_clusters(self, given: Settings, K: int, D: int) -> Parts:
         """Weights, means and covariances, the inverse of precisions, as far as init_params gives them."""
