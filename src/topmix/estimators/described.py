@@ -257,18 +257,10 @@ class Described(Estimator[F]):
             warnings.warn(UNNAMED.format(type(self).__name__), UserWarning, stacklevel=3)
         return f
 
-    def _repr_html_inner(self) -> str:
+    def _html_repr(self) -> str:
         """What Jupyter shows: the topics of a fitted estimator, and else its parameters, as scikit-learn does.
         `sklearn.set_config(display="text")` holds here too."""
-        if not self._has_words():
-            return str(super()._repr_html_inner())
-        return tables.html_of(self._found(), type(self).__name__)
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in shown and self._has_words():
-            shown["text/html"] = self._repr_html_inner()
-        return shown
+        return tables.html_of(self._found(), type(self).__name__) if self._has_words() else super()._html_repr()
 
 
 class Edited(Described[E]):
