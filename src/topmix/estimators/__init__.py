@@ -29,19 +29,15 @@ __all__ = [
     "VonMisesFisherMixture", "load", "load_predictor",
 ]  # fmt: skip
 
-_HOMES = {name: f"topmix.estimators.{module}" for name, module in MODULE_OF.items()} | {
-    "Predictor": "topmix.results.predictor",
-    "Seeds": "topmix.results.seeds",
-}
+_HOMES = {name: f"topmix.estimators.{module}" for name, module in MODULE_OF.items()}
+_HOMES |= {"Predictor": "topmix.results.predictor", "Seeds": "topmix.results.seeds"}
 _WITH_Y = ("LabelledLDA", "SupervisedLDA")
 
 
 def __getattr__(name: str) -> Any:
     value: object
-    if name == "ESTIMATORS":
-        value = {known: __getattr__(known) for known in MODULE_OF if known not in _WITH_Y}
-    elif name == "SUPERVISED":
-        value = {known: __getattr__(known) for known in _WITH_Y}
+    if name in ("ESTIMATORS", "SUPERVISED"):
+        value = {known: __getattr__(known) for known in MODULE_OF if (known in _WITH_Y) == (name == "SUPERVISED")}
     elif name in _HOMES:
         value = getattr(importlib.import_module(_HOMES[name]), name)
     else:

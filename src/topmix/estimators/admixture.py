@@ -203,13 +203,10 @@ class AdmixtureEstimator(VectorMixture):
         rows, reading = self._read_rows(X, known)
         return in_groups(rows, groups) if starts is None else GroupedRows(rows, starts), reading
 
-    def _exchanges(self) -> bool:
-        """Whether a higher objective also means better clusters."""
-        return True
-
     def _further(self, problem: Problem, found: Outcome, settings: FitSettings) -> Outcome:
-        is_done = problem.is_warm or self._is_process() or not (self._exchanges() and found.converged)
-        if is_done or not self._component("learner").remembers_rows:
+        # Clusters of digits by variances alone get a higher objective that way, and are no better.
+        may_improve = getattr(self, "covariance_type", "full") == "full" and found.converged
+        if not may_improve or problem.is_warm or self._is_process() or not self._component("learner").remembers_rows:
             return found
         return exchanged(problem, found, settings, self._rng())
 
@@ -257,7 +254,7 @@ class AdmixtureEstimator(VectorMixture):
 
     def _warm_up(self) -> int:
         """First passes that may lower the objective."""
-        return 0 if self._is_warm() else min(row_steps.WARM_UP, int(self.max_iter or 0) // 2)
+        return 0 if self._before() is not None else min(row_steps.WARM_UP, int(self.max_iter or 0) // 2)
 
 
 class GaussianAdmixture(AdmixtureEstimator, GaussianMixture, without=["candidates"]):
@@ -280,9 +277,6 @@ class GaussianAdmixture(AdmixtureEstimator, GaussianMixture, without=["candidate
     array([[0.26, 0.74],
            [0.26, 0.74]])
     """
-
-    def _exchanges(self) -> bool:
-        return self.covariance_type == "full"  # clusters of digits by variances alone get a higher objective, no better
 
 
 class VonMisesFisherAdmixture(AdmixtureEstimator, VonMisesFisherMixture):

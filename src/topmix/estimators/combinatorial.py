@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from topmix.base.checks import (
-    MOST_POSITIVE,
-    any_number,
-    count_of_components,
-    number_from,
-    one_of,
-    positive_number,
-    whole_number,
-)
+from topmix.base.checks import MOST_POSITIVE, any_number, number_from, one_of, positive_number
 from topmix.base.fields import CheckedReader, ModelFileError, Writer
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import row_sums
-from topmix.engines.local import Threads
-from topmix.estimators.declared import Settings
 from topmix.estimators.estimator import Started, learned
 from topmix.estimators.gibbs import TokenEstimator, checked_topics, read_token_topics
 from topmix.io.reading import Reading
 from topmix.learn.chains import ALGORITHMS, HardTopics
-from topmix.learn.fit import Problem
-from topmix.learn.tokens import Reassignments, TokenSchedule, no_step
+from topmix.learn.fit import First
+from topmix.learn.tokens import Reassignments, TokenPasses
 from topmix.models.sparse_counts import Counts
 from topmix.results.measures import Fits
 from topmix.results.topics import AboutFit, FittedHardTopics, FittedTopics, HardModel
@@ -91,49 +81,42 @@ class CombinatorialLDA(Started, TokenEstimator):
     penalty_ = learned[float](lambda f: f.model.penalty)
     model_ = learned[np.ndarray](lambda f: f.model.counts)
 
-    def _problem(self, corpus: Corpus, reading: Reading, warm: FittedTopics | None) -> Problem:
-        K, threads = count_of_components(self.n_components), self._threads()
+    def _chain(
+        self, corpus: Corpus, reading: Reading, warm: FittedTopics | None, K: int
+    ) -> tuple[First, TokenPasses, float]:
         one_of(self.algorithm, ALGORITHMS, "algorithm")
         positive_number(self.smoothing, "smoothing")
-        penalty, init = penalty_for(self.penalty, K, corpus), self._first_tokens(warm)
-
-        def first(rng: np.random.Generator) -> tuple[HardTopics, None]:
-            hard = HardTopics(corpus, K, penalty, threads)
-            if not isinstance(init, str):
-                hard.start(checked_topics(init, hard.n_tokens, K))
-            elif init == "random":
-                hard.start(rng.integers(K, size=hard.n_tokens, dtype=np.uint16))
-            else:
-                hard.start(topics_of_documents(corpus, K, threads, rng))
-            return hard, None
-
-        return Problem(
-            data=corpus,
-            first=first,
-            step=no_step,
-            learner=Reassignments(self.algorithm, bool(self.exchanges), bool(self.early_smoothing)),
-            engine=Threads(),
-            threads=threads,
-            n_active=K,
-            max_iter=whole_number(self.max_iter, "max_iter"),
-            least_gain=any_number(self.tol, "tol") * max(corpus.n_tokens, 1.0),
-            plan=TokenSchedule,
-        )
-
-    def _value(self, chain: HardTopics, about: AboutFit) -> FittedTopics:
-        return FittedHardTopics(**about, model=HardModel(chain.word.copy(), chain.penalty, float(self.smoothing)))
-
-    def _first_tokens(self, warm: FittedTopics | None) -> object:
-        """Topics of tokens, "random" or "documents"."""
+        threads, penalty = self._threads(), penalty_for(self.penalty, K, corpus)
         init = self.init if warm is None else warm.token_topics
         if init is None:
             init = "documents" if self.algorithm == "word" else "random"
         if isinstance(init, str):
-            return one_of(init, ("random", "documents"), "init")
-        topics = getattr(init, "token_topics_", None) if isinstance(init, Fits) else init
-        if topics is None:
+            one_of(init, ("random", "documents"), "init")
+        elif isinstance(init, Fits) and getattr(init, "token_topics_", None) is None:
             raise ValueError(f"init must have token_topics_, one topic per token; this {type(init).__name__} has none")
-        return topics
+
+        def first(rng: np.random.Generator) -> tuple[HardTopics, None]:
+            hard = HardTopics(corpus, K, penalty, threads)
+            if not isinstance(init, str):
+                hard.start(checked_topics(getattr(init, "token_topics_", init), hard.n_tokens, K))
+            elif init == "random":
+                hard.start(rng.integers(K, size=hard.n_tokens, dtype=np.uint16))
+            else:
+                from topmix.estimators.multinomial import MultinomialMixture  # here alone
+
+                clusters = MultinomialMixture(
+                    min(K, corpus.n_docs), init="documents", topic_word_prior=0.1, n_active=1, max_iter=1, tol=-np.inf,
+                    n_jobs=threads, random_state=int(rng.integers(2**31)),
+                ).fit(corpus)  # fmt: skip
+                n_tokens = row_sums(corpus.indptr, corpus.value).astype(np.int64)
+                hard.start(np.repeat(clusters.predict(corpus), n_tokens))
+            return hard, None
+
+        passes = Reassignments(self.algorithm, bool(self.exchanges), bool(self.early_smoothing))
+        return first, passes, any_number(self.tol, "tol") * max(corpus.n_tokens, 1.0)
+
+    def _value(self, chain: HardTopics, about: AboutFit) -> FittedTopics:
+        return FittedHardTopics(**about, model=HardModel(chain.word.copy(), chain.penalty, float(self.smoothing)))
 
     def assign(self, X: object) -> np.ndarray:
         """A topic for each token of X, in the order of token_topics_, by the algorithm Word under these topics."""
@@ -148,23 +131,12 @@ class CombinatorialLDA(Started, TokenEstimator):
         super()._write(fitted, out)
 
     def _read(self, about: AboutFit, file: CheckedReader, K: int) -> FittedTopics:
-        found = Counts().read(file, "words", {"V": file.n_features, "K": K})
-        raw = np.asarray(found)
+        raw = np.asarray(Counts().read(file, "words", {"V": file.n_features, "K": K}))
         if not np.all((raw >= 0) & (raw == np.floor(raw)) & (raw < 2**31)):
             raise ModelFileError("array 'words' has entries that are not counts")
         smoothing = positive_number(self.smoothing, "smoothing")
         model = HardModel(raw.astype(np.int32), file.number("penalty", 0.0), smoothing)
         return FittedHardTopics(**about, model=model, token_topics=read_token_topics(file, K))
-
-
-def topics_of_documents(corpus: Corpus, K: int, threads: int, rng: np.random.Generator) -> np.ndarray:
-    """[tokens] one topic for all tokens of a document: its cluster after one pass of k-means."""
-    from topmix.estimators.multinomial import MultinomialMixture  # here alone
-
-    how: Settings = {"init": "documents", "topic_word_prior": 0.1, "n_active": 1, "tol": -np.inf}
-    seed = int(rng.integers(2**31))
-    clusters = MultinomialMixture(min(K, corpus.n_docs), max_iter=1, random_state=seed, n_jobs=threads, **how)
-    return np.repeat(clusters.fit(corpus).predict(corpus), row_sums(corpus.indptr, corpus.value).astype(np.int64))
 
 
 def penalty_for(given: object, K: int, corpus: Corpus) -> float:

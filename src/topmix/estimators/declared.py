@@ -15,12 +15,11 @@ from functools import wraps
 from typing import Any, Self, TypedDict, TypeVar, get_type_hints
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight
 
 from topmix.base.atomic import check_can_write
 from topmix.base.checks import number_from, one_of, refuse_unknown, whole_number
-from topmix.base.component import Component, all_as_declared, declared_types, resolved
+from topmix.base.component import Component, resolved
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import Rows
 from topmix.engines import ENGINES
@@ -40,39 +39,62 @@ ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)
 
 def declare(cls: type, root: type, order: Sequence[str], without: Iterable[str] = ()) -> None:
     """Gives a class that derives from `root` what follows from its fields: the public annotated names of classes below
-    `root`, but for those `without`, and those that `root` describes. A constructor written by hand stays."""
+    `root`, but for those `without`, and those that `root` describes. A constructor written by hand stays. The docstring
+    has what the classes above say of parameters, in the order of the signature, and of attributes, and the nearest
+    notes."""
     cls._without, cls._own_doc = tuple(without), cls.__doc__  # type: ignore[attr-defined]
+    below = [base for base in cls.__mro__ if issubclass(base, root) and base is not root]
     of_all = entries_of(root.__doc__, "Parameters")
     fields: dict[str, str] = {name: hint for name, hint in inspect.get_annotations(root).items() if name in of_all}
-    for base in reversed(_below(cls, root)):
+    for base in reversed(below):
         for name, hint in inspect.get_annotations(base).items():
             if not (name.startswith("_") or str(hint).startswith(("ClassVar", "typing.ClassVar"))):
                 fields[name] = hint
         for name in vars(base).get("_without", ()):
             del fields[name]
-    parameters = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=getattr(cls, name), annotation=fields[name])
-        for name in sorted(fields, key=lambda name: order.index(name) if name in order else len(order))
-    ]
-    parameters[:1] = [p.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters[:1]]
-    if not any("__init__" in vars(base) and "_is_declared" not in vars(base) for base in _below(cls, root)):
+    names = sorted(fields, key=lambda name: order.index(name) if name in order else len(order))
+    if not any("__init__" in vars(base) and "_is_declared" not in vars(base) for base in below):
         cls._is_declared = True  # type: ignore[attr-defined]
-        cls.__init__ = _constructor(cls, inspect.Signature(parameters))  # type: ignore[misc]
+        cls.__init__ = _constructor(cls, {name: fields[name] for name in names})  # type: ignore[misc]
     if cls.__doc__:
-        cls.__doc__ = _documented(cls, root, [p.name for p in parameters])
+        head, own = _sections(cls.__doc__)
+        parameters: dict[str, str] = {}
+        attributes: dict[str, str] = {}
+        notes = ""
+        for base in [*below, root]:
+            said = vars(base).get("_own_doc", base.__doc__)
+            parameters = entries_of(said, "Parameters") | parameters
+            attributes = entries_of(said, "Attributes", known=attributes) | attributes
+            notes = notes or _sections(said)[1].get("Notes", "")
+        made = {
+            "Parameters": "".join(parameters[name] for name in names if name in parameters),
+            "Attributes": "".join(dict.fromkeys(attributes.values())),
+            "Notes": notes,
+        }
+        text = [f"{title}\n{'-' * len(title)}\n{body.strip()}" for title, body in (made | own | made).items() if body]
+        cls.__doc__ = "\n\n".join([head.strip(), *text])
 
 
-def _below(cls: type, root: type) -> list[type]:
-    return [base for base in cls.__mro__ if issubclass(base, root) and base is not root]
-
-
-def _constructor(cls: Any, signature: inspect.Signature) -> Callable[..., None]:
-    """Sets every parameter as an attribute of its name, as it was given or as the class has it."""
+def _constructor(cls: Any, fields: Mapping[str, str]) -> Callable[..., None]:
+    """Sets every parameter as an attribute of its name, as it was given or as the class has it. For a name that is no
+    parameter the error says where the setting is, or what it is called here."""
+    known = list(fields)
+    kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] + [inspect.Parameter.KEYWORD_ONLY] * len(known)
+    signature = inspect.Signature(
+        [inspect.Parameter(n, kind, default=getattr(cls, n), annotation=fields[n]) for n, kind in zip(known, kinds)]
+    )
 
     def __init__(self: object, *args: object, **parameters: object) -> None:
-        cls._check_names(parameters)
+        if not parameters.keys() <= fields.keys():
+            inside = {
+                setting: f"{family}, as in {family}={kind.__name__}({setting}=...)"
+                for family in sorted(known)
+                for kind in reversed([*FAMILIES.get(family, {}).values()])  # of those that have it, the default one
+                for setting in kind.__dataclass_fields__
+            }
+            refuse_unknown(cls.__name__, parameters, sorted(known), inside)
         given = signature.bind(*args, **parameters).arguments
-        for name in signature.parameters:
+        for name in known:
             setattr(self, name, given[name] if name in given else getattr(cls, name))
 
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -80,27 +102,6 @@ def _constructor(cls: Any, signature: inspect.Signature) -> Callable[..., None]:
     __init__.__signature__ = whole  # type: ignore[attr-defined]
     __init__.__qualname__, __init__.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
     return __init__
-
-
-def _documented(cls: type, root: type, names: Sequence[str]) -> str:
-    """The docstring with what the classes above say of parameters, in the order of the signature, and of attributes,
-    and with the nearest notes."""
-    head, own = _sections(cls.__doc__)
-    parameters: dict[str, str] = {}
-    attributes: dict[str, str] = {}
-    notes = ""
-    for base in [*_below(cls, root), root]:
-        said = vars(base).get("_own_doc", base.__doc__)
-        parameters = entries_of(said, "Parameters") | parameters
-        attributes = entries_of(said, "Attributes", known=attributes) | attributes
-        notes = notes or _sections(said)[1].get("Notes", "")
-    made = {
-        "Parameters": "".join(parameters[name] for name in names if name in parameters),
-        "Attributes": "".join(dict.fromkeys(attributes.values())),
-        "Notes": notes,
-    }
-    text = [f"{title}\n{'-' * len(title)}\n{body.strip()}" for title, body in (made | own | made).items() if body]
-    return "\n\n".join([head.strip(), *text])
 
 
 def entries_of(doc: str | None, section: str, known: Collection[str] = ()) -> dict[str, str]:
@@ -140,12 +141,6 @@ def component_of(given: object, parameter: str) -> Any:
     if parameter == "search" and given is None:
         return None
     return resolved(given, FAMILIES[parameter], parameter)
-
-
-def declared_parameters(estimator: BaseEstimator) -> dict[str, object]:
-    """Its parameters in the types that the signature declares. One of another type is a ValueError."""
-    owner: Any = type(estimator)
-    return all_as_declared(estimator.get_params(deep=False), declared_types(owner))
 
 
 # What methods take beside the data, as keywords

@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -19,20 +19,17 @@ from topmix.estimators.estimator import Estimator, F, learned
 from topmix.io.columns import check_one_each, column_of, periods_of
 from topmix.io.documents import refuse_iterator
 from topmix.results import covariates, edits, tables
+from topmix.results.mixture import NO_WORDS, FittedMixture
 from topmix.results.names import RELEVANCE, relevant_words
 from topmix.results.topics import Edit, FittedTopics, Solver
-from topmix.results.view import Columns, DataFrame
-
-if TYPE_CHECKING:
-    from topmix.results.mixture import FittedMixture
+from topmix.results.view import DataFrame
 
 UNNAMED = (
     "this {} was fitted on counts without names, so numbers of columns stand for words. To name them: "
     "model.name_words(counter.get_feature_names_out()), or fit(X, feature_names=...)"
 )
-ALL_THREE = "words_by(X, column, topic) needs all three; without X, versions are those of the model"
 
-E = TypeVar("E", FittedTopics, "FittedMixture")
+E = TypeVar("E", FittedTopics, FittedMixture)
 M = TypeVar("M", bound=Callable[..., object])
 
 
@@ -42,15 +39,12 @@ def where(check: Callable[..., bool]) -> Callable[[M], M]:
     return decorate
 
 
-def _may_have_words(estimator: Described) -> bool:
-    from topmix.results.mixture import NO_WORDS
-
+@where
+def where_words(estimator: Described) -> bool:
+    """For methods of estimators that may have words."""
     if estimator._fitted is None or estimator._has_words():
         return True
     raise AttributeError(NO_WORDS)
-
-
-where_words = where(_may_have_words)
 
 
 class Described(Estimator[F]):
@@ -159,15 +153,9 @@ class Described(Estimator[F]):
         return self._frame(tables.word_info(self._found(), word, n_topics=whole_number(n_topics, "n_topics")))
 
     def topics_over_time(
-        self,
-        X: object,
-        column: str | Iterable[object],
-        *beside: object,
-        freq: str = "month",
-        level: float = 0.95,
-        random_state: int = 0,
-        **named: object,
-    ) -> DataFrame:
+        self, X: object, column: str | Iterable[object], *beside: object, freq: str = "month", level: float = 0.95,
+        random_state: int = 0, **named: object,
+    ) -> DataFrame:  # fmt: skip
         """How much of the documents of each period belongs to each topic: a table with one row per period and topic.
 
         `share` is the mean over the `documents` of the period of the topic's part of their tokens.
@@ -186,18 +174,12 @@ class Described(Estimator[F]):
         random_state : int
             Seed of the bootstrap.
         """
-        values = partial(periods_of, freq=freq)
-        return self._by(X, column, values, level, random_state, *beside, **named)
+        return self._by(X, column, partial(periods_of, freq=freq), level, random_state, *beside, **named)
 
     def topics_by(
-        self,
-        X: object,
-        column: str | Iterable[object],
-        *beside: object,
-        level: float = 0.95,
-        random_state: int = 0,
+        self, X: object, column: str | Iterable[object], *beside: object, level: float = 0.95, random_state: int = 0,
         **named: object,
-    ) -> DataFrame:
+    ) -> DataFrame:  # fmt: skip
         """How much of the documents of each group belongs to each topic: a table with one row per group and topic.
 
         `column` has the groups: the name of a column of X, or one value per document. The rest is as in
@@ -206,31 +188,18 @@ class Described(Estimator[F]):
         return self._by(X, column, covariates.groups_of, level, random_state, *beside, **named)
 
     def _by(
-        self,
-        X: object,
-        column: str | Iterable[object],
-        values: Callable[[list[object]], np.ndarray],
-        level: float,
-        random_state: int,
-        *beside: object,
-        **named: object,
-    ) -> DataFrame:
+        self, X: object, column: str | Iterable[object], values: Callable[[list[object]], np.ndarray], level: float,
+        seed: int, *beside: object, **named: object,
+    ) -> DataFrame:  # fmt: skip
         refuse_iterator(X)
         f, level = self._solved(), fraction(level, "level")
-        given, parts = values(self._column(X, column, *beside, **named)), self._parts(X, *beside, **named)
-        return self._frame(
-            covariates.topics_by(f, given, parts, self._solver(), level=level, random_state=random_state)
-        )
+        of_documents, parts = values(self._column(X, column, *beside, **named)), self._parts(X, *beside, **named)
+        return self._frame(covariates.topics_by(f, of_documents, parts, self._solver(), level=level, random_state=seed))
 
     def words_by(
-        self,
-        X: object = None,
-        column: str | Iterable[object] | None = None,
-        topic: int | None = None,
-        *beside: object,
-        n_words: int = 10,
-        **named: object,
-    ) -> DataFrame:
+        self, X: object = None, column: str | Iterable[object] | None = None, topic: int | None = None,
+        *beside: object, n_words: int = 10, **named: object,
+    ) -> DataFrame:  # fmt: skip
         """The words of one topic that a group uses more than the other groups do, for each group, strongest first.
 
         `count` are tokens of the word in the topic and group. `z` is the log odds of the word in the group against the
@@ -240,21 +209,17 @@ class Described(Estimator[F]):
         Without X, of a model with `OverTime` or `ByGroup`: the most probable words of a topic, or of all, in each
         version, a table of `topic`, `name`, `version`, `word` and its `weight`, p(word | topic, version).
         """
-        n = whole_number(n_words, "n_words")
-        if X is None and column is None:
-            return self._frame(self._words_of_versions(topic, n))
+        n, f = whole_number(n_words, "n_words"), self._solved()
+        if X is None and column is None and isinstance(f, FittedTopics):
+            topics = range(f.n_topics) if topic is None else [tables.checked_topic(f, topic)]
+            return self._frame(covariates.words_of_versions(f, topics, n))
         if column is None or topic is None:
-            raise ValueError(ALL_THREE)
+            raise ValueError("words_by(X, column, topic) needs all three; without X, versions are those of the model")
         refuse_iterator(X)
-        f = self._solved()
         k, corpus = tables.checked_topic(f, topic), self._read_known(X, *beside, **named)
         given = self._column(X, column, *beside, **named)
         check_one_each(len(given), corpus.n_docs)
         return self._frame(covariates.words_by(f, covariates.groups_of(given), corpus, self._solver(), k, n_words=n))
-
-    def _words_of_versions(self, topic: int | None, n: int) -> Columns:
-        """Clusters have no versions."""
-        raise ValueError(ALL_THREE)
 
     @where_words
     def topic_tree(self, *, n_words: int = 5, nested: bool = False) -> DataFrame | dict[str, object] | None:
@@ -292,18 +257,10 @@ class Described(Estimator[F]):
             warnings.warn(UNNAMED.format(type(self).__name__), UserWarning, stacklevel=3)
         return f
 
-    def _repr_html_inner(self) -> str:
+    def _html_repr(self) -> str:
         """What Jupyter shows: the topics of a fitted estimator, and else its parameters, as scikit-learn does.
         `sklearn.set_config(display="text")` holds here too."""
-        if not self._has_words():
-            return str(super()._repr_html_inner())
-        return tables.html_of(self._found(), type(self).__name__)
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in shown and self._has_words():
-            shown["text/html"] = self._repr_html_inner()
-        return shown
+        return tables.html_of(self._found(), type(self).__name__) if self._has_words() else super()._html_repr()
 
 
 class Edited(Described[E]):
@@ -327,14 +284,9 @@ class Edited(Described[E]):
         return self._edited(edits.drop(self._found(), topics))
 
     def suggest_merges(
-        self,
-        X: object,
-        *beside: object,
-        n_pairs: int = 10,
-        max_docs: int = 2000,
-        random_state: int = 0,
+        self, X: object, *beside: object, n_pairs: int = 10, max_docs: int = 2000, random_state: int = 0,
         **named: object,
-    ) -> DataFrame:
+    ) -> DataFrame:  # fmt: skip
         """The pairs of topics with the nearest words, and what merging each alone would do to the objective of
         documents X: a table.
 

@@ -6,8 +6,8 @@ import copy
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence, Sized
-from typing import Any, ClassVar, Generic, Self, TypeVar, dataclass_transform
+from collections.abc import Callable, Sequence, Sized
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,12 +16,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from topmix.base.checks import positive_number, refuse_unknown, whole_number
-from topmix.base.component import as_declared, with_settings
+from topmix.base.checks import positive_number, whole_number
+from topmix.base.component import all_as_declared, as_declared, declared_types, with_settings
 from topmix.base.fields import CheckedReader, Writer
 from topmix.base.threads import count_of_threads, use_threads
 from topmix.engines.engine import Engine
-from topmix.estimators.declared import FAMILIES, Settings, component_of, declare, declared_parameters
+from topmix.estimators.declared import FAMILIES, Settings, component_of, declare
 from topmix.estimators.files import save
 from topmix.io.reading import FRAMES
 from topmix.learn.fit import FitSettings, Interrupted
@@ -29,10 +29,6 @@ from topmix.learn.history import Callback, Clock, Record
 from topmix.learn.learners import Learner
 from topmix.results.topics import AboutFit, Fitted
 from topmix.results.view import Columns, DataFrame, frame
-
-INTERRUPTED = (
-    "the fit was interrupted, and has the model of pass {}: fit again with warm_start=True to go on from there"
-)
 
 F = TypeVar("F", bound=Fitted)
 T = TypeVar("T")
@@ -51,16 +47,16 @@ class learned(Generic[T]):
     def __get__(self, estimator: Any, owner: type) -> T:
         if estimator is None:
             return self  # type: ignore[return-value]  # of the class
-        fitted = estimator._fitted
-        value: T | None = None if fitted is None else vars(fitted).get(self.name)
-        if value is None and fitted is not None:
+        fitted, missing = estimator._fitted, f"this {type(estimator).__name__} has no {self.name}"
+        if fitted is None:
+            raise NotFittedError(f"{missing} before it is fitted")  # an AttributeError too
+        value: T | None = vars(fitted).get(self.name)
+        if value is None:
             value = self.read(fitted)
             if self.keep:
                 vars(fitted)[self.name] = value
-        if fitted is None:  # an AttributeError too
-            raise NotFittedError(f"this {type(estimator).__name__} has no {self.name} before it is fitted")
         if value is None:
-            raise AttributeError(f"this {type(estimator).__name__} has no {self.name}")
+            raise AttributeError(missing)
         return value
 
 
@@ -138,20 +134,6 @@ class Estimator(BaseEstimator, Generic[F]):
         declare(cls, Estimator, ORDER, without)
 
     @classmethod
-    def _check_names(cls, names: Iterable[str]) -> None:
-        """A TypeError for a name that is no parameter. It says where the setting is, or what it is called here."""
-        known = cls._get_param_names()
-        if set(names) <= set(known):
-            return
-        inside = {
-            setting: f"{family}, as in {family}={kind.__name__}({setting}=...)"
-            for family in known
-            for kind in reversed([*FAMILIES.get(family, {}).values()])  # of those that have it, the default one
-            for setting in kind.__dataclass_fields__
-        }
-        refuse_unknown(cls.__name__, names, known, inside)
-
-    @classmethod
     def _get_param_names(cls) -> list[str]:
         """scikit-learn's, which looks at the signature each time; a fit of little data would notice."""
         if "_parameter_names" not in vars(cls):
@@ -219,13 +201,14 @@ class Estimator(BaseEstimator, Generic[F]):
 
     def _declared(self) -> Self:
         """A copy with the parameters in the types that the signature declares: nothing below meets 2.0 for 2."""
-        now = copy.copy(self)
-        for name, value in declared_parameters(self).items():
+        now, owner = copy.copy(self), cast(type, type(self))
+        for name, value in all_as_declared(self.get_params(deep=False), declared_types(owner)).items():
             setattr(now, name, value)
         return now
 
-    def _is_warm(self) -> bool:
-        return bool(self.warm_start) and self._fitted is not None
+    def _before(self) -> F | None:
+        """What was learned before, where a fit starts from it."""
+        return self._fitted if self.warm_start else None
 
     def _learn(self, fit: Callable[[], F]) -> Self:
         """A fit replaces what was learned, all of it at once; an interrupted one leaves what there is."""
@@ -236,7 +219,8 @@ class Estimator(BaseEstimator, Generic[F]):
             if stop.fitted is not None:
                 self._fitted = stop.fitted
                 if stop.n_pass:
-                    warnings.warn(INTERRUPTED.format(stop.n_pass), UserWarning, stacklevel=4)
+                    at = f"the fit was interrupted, and has the model of pass {stop.n_pass}"
+                    warnings.warn(f"{at}: fit again with warm_start=True to go on from there", stacklevel=4)
             raise KeyboardInterrupt from None
         return self
 
@@ -249,7 +233,7 @@ class Estimator(BaseEstimator, Generic[F]):
             n_features=n_features,
             fitted=fitted,
             estimator=self._with,
-            n_init=1 if self._is_warm() else whole_number(self.n_init, "n_init"),
+            n_init=whole_number(self.n_init, "n_init") if self._before() is None else 1,
             max_time=None if self.max_time is None else positive_number(self.max_time, "max_time"),
             callbacks=list(self.callbacks or ()),
             verbose=self.verbose,
@@ -261,8 +245,7 @@ class Estimator(BaseEstimator, Generic[F]):
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
 
     def _engine(self) -> Engine:
-        engine: Engine = self._component("engine")
-        return engine
+        return self._component("engine")
 
     def _threads(self) -> int:
         return self._engine().threads(count_of_threads(as_declared(self.n_jobs, int)))

@@ -26,7 +26,7 @@ from topmix.base.paths import open_whole, path_of
 from topmix.corpus.corpus import Corpus
 from topmix.engines import ENGINES
 from topmix.engines.engine import Engine
-from topmix.estimators.declared import FAMILIES, FitOptions, component_of, declared_parameters
+from topmix.estimators.declared import FAMILIES, FitOptions, component_of
 from topmix.io.priors import ByGroup, Covariates, OverTime
 from topmix.io.reading import Reading
 from topmix.learn.checkpoint import Checkpoint, Files
@@ -40,19 +40,13 @@ if TYPE_CHECKING:
     from topmix.estimators.estimator import Estimator
     from topmix.results.predictor import Predictor
 
-MODULE_OF = {  # the classes that `load` knows
-    "LDA": "lda",
-    "HDP": "lda",
-    "GibbsLDA": "gibbs",
-    "CombinatorialLDA": "combinatorial",
-    "GaussianMixture": "gaussian",
-    "MultinomialMixture": "multinomial",
-    "VonMisesFisherMixture": "von_mises_fisher",
-    "GaussianAdmixture": "admixture",
-    "VonMisesFisherAdmixture": "admixture",
-    "LabelledLDA": "supervised",
-    "SupervisedLDA": "supervised",
-}
+# The classes that `load` knows.
+MODULE_OF = {
+    "LDA": "lda", "HDP": "lda", "GibbsLDA": "gibbs", "CombinatorialLDA": "combinatorial",
+    "GaussianMixture": "gaussian", "MultinomialMixture": "multinomial", "VonMisesFisherMixture": "von_mises_fisher",
+    "GaussianAdmixture": "admixture", "VonMisesFisherAdmixture": "admixture",
+    "LabelledLDA": "supervised", "SupervisedLDA": "supervised",
+}  # fmt: skip
 COMPONENTS: dict[str, Mapping[str, type[Component]]] = {  # that parameters may be
     **FAMILIES,
     "doc_topic_prior": {"covariates": Covariates},
@@ -128,11 +122,10 @@ def load(path: str | os.PathLike[str], *, mapped: bool = False, engine: str | En
 def load_predictor(path: str | os.PathLike[str], *, mapped: bool = True) -> Predictor:
     """The Predictor of a model in a file, as `model.save` wrote it. The file is mapped into memory, as `load` does it;
     with `mapped=False` it is read, and may be written to afterwards."""
-    model, _ = _opened(path_of(path), mapped=mapped)
+    model: Any = _opened(path_of(path), mapped=mapped)[0]
     if not hasattr(model, "predictor"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which has no predictor")
-    found: Predictor = model.predictor()
-    return found
+    return model.predictor()
 
 
 def _opened(path: Path, *, mapped: bool) -> tuple[Estimator, str | None]:
@@ -158,7 +151,12 @@ def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> tuple[Estimator, st
     estimator._threads()  # every question to a model asks for it
     about: AboutFit = {"reading": Reading.read(file), "history": tuple(read_history(file))}
     for number, value in (file.table("numbers") or {}).items():
-        if number not in estimator._saved_numbers or not _is_sound(number, value):
+        if number == "converged":
+            is_sound = isinstance(value, bool)
+        else:
+            is_sound = is_number(value) and (number not in WHOLE or is_whole(value))
+            is_sound = is_sound and (not number.startswith("n_") or 0 <= value <= LARGEST_COUNT)
+        if number not in estimator._saved_numbers or not is_sound:
             raise ModelFileError(f"{name} has no number {number!r} that could be {str(value)[:60]!r}")
         about[number] = value
     if "topic_names" in file.about:
@@ -215,7 +213,7 @@ def _parameters(estimator: Estimator) -> tuple[dict[str, object], dict[str, np.n
     values: dict[str, object] = {}
     arrays: dict[str, np.ndarray] = {}
     notes = []
-    for name, value in declared_parameters(estimator).items():
+    for name, value in estimator._declared().get_params(deep=False).items():
         if name == "callbacks":
             continue
         if name == "engine" and (used := _engine_name(component_of(value, name))) is not None:
@@ -233,15 +231,6 @@ def _parameters(estimator: Estimator) -> tuple[dict[str, object], dict[str, np.n
         else:
             notes.append(f"{name} was a {type(value).__name__}, which a file cannot hold; the default stands for it")
     return values, arrays, notes
-
-
-def _is_sound(number: str, value: object) -> bool:
-    """Whether one of the numbers beside a model can be this: counts are not negative, and most of them are whole."""
-    if number == "converged":
-        return isinstance(value, bool)
-    if not is_number(value) or (number in WHOLE and not is_whole(value)):
-        return False
-    return not number.startswith("n_") or 0 <= value <= LARGEST_COUNT
 
 
 def _is_array(value: object) -> TypeGuard[np.ndarray]:

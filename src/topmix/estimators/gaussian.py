@@ -102,12 +102,12 @@ class GaussianMixture(VectorMixture):
 
     @property
     def precisions_(self) -> np.ndarray:
-        return np.linalg.inv(self.covariances_) if self._has_matrices() else 1.0 / self.covariances_
+        return np.linalg.inv(self.covariances_) if self._gaussian.shape.is_matrix else 1.0 / self.covariances_
 
     @property
     def precisions_cholesky_(self) -> np.ndarray:
         """C with C C' the precision, upper triangular."""
-        if not self._has_matrices():
+        if not self._gaussian.shape.is_matrix:
             return 1.0 / np.sqrt(self.covariances_)
         lower = np.linalg.inv(np.linalg.cholesky(self.covariances_))
         return np.ascontiguousarray(np.swapaxes(lower, -1, -2))
@@ -118,7 +118,7 @@ class GaussianMixture(VectorMixture):
         rng = check_random_state(self.random_state)
         labels = self._sampled_labels(n_samples, rng)
         noise = rng.standard_normal((len(labels), self.n_features_in_))
-        if self._has_matrices():
+        if self._gaussian.shape.is_matrix:
             root = np.linalg.cholesky(self.covariances_)
             noise = noise @ root.T if kind == "tied" else np.einsum("nij,nj->ni", root[labels], noise)
         else:
@@ -145,9 +145,6 @@ class GaussianMixture(VectorMixture):
         assert isinstance(likelihood, Gaussian)
         return likelihood
 
-    def _has_matrices(self) -> bool:
-        return self._gaussian.shape.is_matrix
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         learner = self._component("learner", missing=None)
@@ -158,25 +155,8 @@ class GaussianMixture(VectorMixture):
         return read_rows(X, owner=type(self).__name__, known=known)
 
     def _start(self, data: Rows, weight: np.ndarray | None, K: int) -> GaussianStart:
-        D, init = data.shape[1], "auto" if isinstance(self.init_params, dict) else self.init_params
-        refuse_what_does_not_fit(K, D, self.covariance_type)
-        settings = self._cluster_settings(D)
-        r = responsibilities(init, len(data), K, STARTS, "init_params")
-        return GaussianStart(
-            data=data,
-            weight=weight,
-            K=K,
-            settings=settings,
-            weights=self._weight_prior(),
-            n_active=count_of_active(self.n_active, K),
-            how=str(init) if r is None else r,
-            parts=self._given_clusters(self.init_params, K, D) if isinstance(self.init_params, dict) else (None,) * 3,
-            n_candidates=int(self.candidates or 0),
-        )
-
-    def _cluster_settings(self, D: int) -> Settings:
-        """What `gaussian_start.empty` takes."""
-        kind = one_of(self.covariance_type, SHAPES, "covariance_type")
+        kind, D = one_of(self.covariance_type, SHAPES, "covariance_type"), data.shape[1]
+        refuse_what_does_not_fit(K, D, kind)
         mean, covariance = self.mean_prior, self.covariance_prior
         is_matrix, shape = kind in ("full", "tied"), _shapes(1, D)["full" if kind == "tied" else kind][1:]
         if covariance is not None:
@@ -186,7 +166,7 @@ class GaussianMixture(VectorMixture):
         if self.degrees_of_freedom_prior is not None:
             least = D - 1.0 if is_matrix else 0.0
             positive_number(self.degrees_of_freedom_prior, "degrees_of_freedom_prior", least=least)
-        return {
+        settings = {
             "covariance_type": kind,
             "objective": self._objective(),
             "zero_mean": bool(self.zero_mean),
@@ -196,6 +176,14 @@ class GaussianMixture(VectorMixture):
             "covariance_prior": covariance,
             "reg_covar": number_from(self.reg_covar, "reg_covar", 0.0, MOST_POSITIVE),
         }
+        init = self.init_params
+        parts: Parts = (None, None, None)
+        if isinstance(init, dict):
+            parts = self._given_clusters(init, K, D)
+            init = "auto"
+        r = responsibilities(init, len(data), K, STARTS, "init_params")
+        how, L, weights = str(init) if r is None else r, count_of_active(self.n_active, K), self._weight_prior()
+        return GaussianStart(data, weight, K, settings, weights, L, how, parts, int(self.candidates or 0))
 
     def _given_clusters(self, given: Settings, K: int, D: int) -> Parts:
         """Weights, means and covariances, the inverse of precisions, as far as init_params gives them."""

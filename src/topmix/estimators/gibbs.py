@@ -18,14 +18,14 @@ from topmix.engines.engine import Engine
 from topmix.estimators.declared import CountOptions, FitOptions, takes
 from topmix.estimators.estimator import Seeded, check_targets, learned
 from topmix.estimators.odd_data import MOST_DRAWN, check_whole_counts, warn_of_many_tokens, warn_of_odd_data
-from topmix.estimators.priors import CLONED, document_prior, document_prior_of, word_prior, word_prior_of
+from topmix.estimators.priors import CLONED, alpha_of, document_prior, eta_of, word_prior
 from topmix.estimators.topics import TopicEstimator
 from topmix.io.documents import read
 from topmix.io.reading import Reading
 from topmix.learn.chains import Chain, HardTopics
-from topmix.learn.fit import Problem, run
+from topmix.learn.fit import First, Problem, run
 from topmix.learn.history import Record
-from topmix.learn.tokens import Parallel, Sampler, Sweeps, TokenSchedule, no_step
+from topmix.learn.tokens import Parallel, Sampler, Sweeps, TokenPasses, TokenSchedule, no_step
 from topmix.models.document_prior import DocTopics, DocumentPrior
 from topmix.models.statistics import PseudoCounts
 from topmix.models.topic_words import HeldWords, TopicWords
@@ -59,15 +59,19 @@ class TokenEstimator(TopicEstimator):
         return self._learn(lambda: self._declared()._fit(X, y, options))
 
     def _fit(self, X: object, y: object, options: FitOptions) -> FittedTopics:
-        owner, warm = type(self).__name__, self._fitted if self._is_warm() else None
-        corpus, reading = read(X, options.how, self._known(), owner=owner, engine=self._engine())
+        owner, warm = type(self).__name__, self._before()
+        known = None if warm is None else warm.reading
+        corpus, reading = read(X, options.how, known, owner=owner, engine=self._engine())
         check_targets(y, corpus.n_docs)
         check_whole_counts(corpus, owner, self._most_tokens)
-        warn_of_odd_data(corpus, count_of_components(self.n_components))
+        K = count_of_components(self.n_components)
+        warn_of_odd_data(corpus, K)
         warn_of_many_tokens(corpus, owner)
         if warm is not None:
             self._check_warm(warm)
-        problem = self._problem(corpus, reading, warm)
+        first, learner, least_gain = self._chain(corpus, reading, warm, K)
+        max_iter, engine, threads = whole_number(self.max_iter, "max_iter"), self._engine(), self._threads()
+        problem = Problem(corpus, first, no_step, learner, engine, threads, K, max_iter, least_gain, TokenSchedule)
 
         def fitted(chain: Chain | HardTopics, history: Sequence[Record]) -> FittedTopics:
             about: AboutFit = {
@@ -81,11 +85,14 @@ class TokenEstimator(TopicEstimator):
             return self._value(chain, about)
 
         result = run(problem, self._settings(corpus.n_tokens, corpus.n_words, fitted, options.clock), self._rng())
-        converged = result.converged if problem.least_gain > -np.inf else None
+        converged = result.converged if least_gain > -np.inf else None
         return replace(fitted(result.model, result.history), converged=converged)
 
     @abstractmethod
-    def _problem(self, corpus: Corpus, reading: Reading, warm: FittedTopics | None) -> Problem: ...
+    def _chain(
+        self, corpus: Corpus, reading: Reading, warm: FittedTopics | None, K: int
+    ) -> tuple[First, TokenPasses, float]:
+        """How a chain starts, how it goes on, and the gain of a pass that is not the last."""
 
     @abstractmethod
     def _value(self, chain: Any, about: AboutFit) -> FittedTopics:
@@ -223,17 +230,19 @@ class GibbsLDA(Seeded, TokenEstimator):
 
     n_samples_ = learned[int](lambda f: f.n_samples)
     chain_length_ = learned[int](lambda f: f.chain_length)
-    doc_topic_prior_ = learned(document_prior_of)
-    topic_word_prior_ = learned(word_prior_of)
+    doc_topic_prior_ = learned(alpha_of)
+    topic_word_prior_ = learned(eta_of)
 
-    def _problem(self, corpus: Corpus, reading: Reading, warm: FittedTopics | None) -> Problem:
+    def _chain(
+        self, corpus: Corpus, reading: Reading, warm: FittedTopics | None, K: int
+    ) -> tuple[First, TokenPasses, float]:
         max_iter, thin = whole_number(self.max_iter, "max_iter"), whole_number(self.thin, "thin")
         given = whole_number_or_none(self.burn_in, "burn_in", least=0)
         burn_in = max_iter // 2 if given is None else given
         sampler: Sampler = self._component("sampler")
         from_random = warm is None and (self.init is None or (isinstance(self.init, str) and self.init == "random"))
         annealing = sampler.annealed(burn_in, from_random=from_random)
-        K, V, engine, init = count_of_components(self.n_components), corpus.n_words, self._engine(), self.init
+        V, engine, init = corpus.n_words, self._engine(), self.init
         if engine.on_device and sampler.name != "parallel":
             raise ValueError(f"engine='cuda' has sampler='parallel' only, got {sampler.name!r}")
         at, extra, held = None, None, None  # words that say where topics start, are in the prior, or are held
@@ -262,9 +271,8 @@ class GibbsLDA(Seeded, TokenEstimator):
                 start_from(chain, init)
             elif init is None or isinstance(init, str):
                 if init not in (None, "random"):
-                    raise ValueError(
-                        f"init={init!r} is not one of None, 'random', an array of topics or a fitted estimator"
-                    )
+                    kinds = "None, 'random', an array of topics or a fitted estimator"
+                    raise ValueError(f"init={init!r} is not one of {kinds}")
                 topics = rng.integers(K, size=chain.n_tokens, dtype=np.uint16)
                 chain.start(topics if at is None else by_seeds(corpus, at, topics))
             else:
@@ -273,18 +281,8 @@ class GibbsLDA(Seeded, TokenEstimator):
                 chain.start(allowed(corpus, held, chain.z))
             return chain, None
 
-        return Problem(
-            data=corpus,
-            first=first,
-            step=no_step,
-            learner=Sweeps(corpus, burn_in, thin, sampler.learn_every, annealing > 0 and self.seeds is None),
-            engine=engine,
-            threads=threads,
-            n_active=K,
-            max_iter=max_iter,
-            least_gain=-np.inf,
-            plan=TokenSchedule,
-        )
+        sweeps = Sweeps(corpus, burn_in, thin, sampler.learn_every, annealing > 0 and self.seeds is None)
+        return first, sweeps, -np.inf
 
     def _value(self, chain: Chain, about: AboutFit) -> FittedTopics:
         model = replace(chain.on_host(), document_options=NEW_DOCUMENTS)

@@ -15,14 +15,7 @@ from topmix.corpus.corpus import Corpus
 from topmix.estimators.declared import ClusterOptions, FitOptions, fraction, takes
 from topmix.estimators.described import where
 from topmix.estimators.estimator import Seeded, learned
-from topmix.estimators.priors import (
-    DOCUMENT_TOTAL,
-    FirstTopics,
-    concentration,
-    document_prior,
-    document_prior_of,
-    word_prior,
-)
+from topmix.estimators.priors import DOCUMENT_TOTAL, FirstTopics, alpha_of, concentration, document_prior, word_prior
 from topmix.estimators.variational import VariationalTopics
 from topmix.io.documents import refuse_iterator
 from topmix.io.formulas import Design
@@ -38,7 +31,7 @@ from topmix.models.topic_words import WORD_PRIOR, TopicWords, collapsed_word_pri
 from topmix.models.topics import DocumentOptions, TopicModel
 from topmix.models.words import WordTotal
 from topmix.results import covariates
-from topmix.results.topics import FittedTopics
+from topmix.results.tables import checked_topic
 from topmix.results.view import DataFrame
 from topmix.steps.documents import TopicStep
 from topmix.steps.inference import FixedPoint, Inference
@@ -64,18 +57,18 @@ class FiniteTopics(VariationalTopics):
         given = None if isinstance(self.topic_word_prior, VersionPrior) else self.topic_word_prior
         eta, learn_eta = word_prior(collapsed_word_prior(K) if self._has_collapsed_prior() else given, V, K)
         words = TopicWords(eta, WordTotal.zeros(V, K), posterior, learn_eta)
-        return TopicModel(self._document_prior(K, posterior, design), words, self._document_options())
-
-    def _document_prior(self, K: int, posterior: str, design: Design | None) -> Prior:
+        prior: Prior
         given = self.doc_topic_prior
         if isinstance(given, LabelPrior):
-            return given
-        if isinstance(given, Covariates):
+            prior = given
+        elif isinstance(given, Covariates):
             if design is None:
                 raise ValueError(f"{given!r} needs the columns that it names")
-            return CovariatePrior.flat(K, len(design.names), posterior, DOCUMENT_TOTAL, given.sigma)
-        alpha, learn_alpha = document_prior(given, K)
-        return DocumentPrior(alpha, posterior, learn_alpha)
+            prior = CovariatePrior.flat(K, len(design.names), posterior, DOCUMENT_TOTAL, given.sigma)
+        else:
+            alpha, learn_alpha = document_prior(given, K)
+            prior = DocumentPrior(alpha, posterior, learn_alpha)
+        return TopicModel(prior, words, self._document_options())
 
     def _has_collapsed_prior(self) -> bool:
         """Whether the prior on words is the large one that collapsed topics learn best with."""
@@ -166,7 +159,7 @@ class LDA(Seeded, FiniteTopics):
     """
 
     versions_ = learned[list[str]](lambda f: None if f.reading.versions is None else list(f.reading.versions.names))
-    doc_topic_prior_ = learned(document_prior_of)
+    doc_topic_prior_ = learned(alpha_of)
 
     def effects(self, *, level: float = 0.95) -> DataFrame:
         """What topics depend on, as a table with one row per topic and term of the formula of `Covariates`.
@@ -199,7 +192,8 @@ class LDA(Seeded, FiniteTopics):
         Over time, `trend` says whether a word "rises" or "falls".
         """
         f, n = self._found(), whole_number(n_words, "n_words")
-        return self._frame(covariates.changed_words(f, self._topics_asked(topic), n))
+        topics = range(f.n_topics) if topic is None else [checked_topic(f, topic)]
+        return self._frame(covariates.changed_words(f, topics, n))
 
     def topic_versions(self) -> DataFrame:
         """How much of each version belongs to each topic: a table with one row per topic and version.
@@ -352,15 +346,10 @@ class HDP(Seeded, VariationalTopics):
     def _search(self) -> TopicSearch | None:
         if self.search is None or not self._component("learner").has_memo:
             return None
-        search: TopicSearch = self._component("search")
-        return search
+        return self._component("search")
 
     def _inference(self) -> Inference:
         inference = super()._inference()
         if not isinstance(inference, FixedPoint):
             raise ValueError(f"HDP needs inference='collapsed' or 'variational', got {self.inference!r}")
         return inference
-
-    def _check_warm(self, f: FittedTopics) -> None:
-        if self._search() is None:  # which may have found any number of topics
-            super()._check_warm(f)

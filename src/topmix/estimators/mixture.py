@@ -178,7 +178,7 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         return self
 
     def _fit(self, X: object, y: object, sample_weight: object, groups: object, options: FitOptions) -> FittedMixture:
-        K, before = count_of_components(self.n_components), self._fitted if self._is_warm() else None
+        K, before = count_of_components(self.n_components), self._before()
         if before is not None:
             self._check_warm(before, K)
         data, reading, texts = self._documents(X, groups, options.texts, options.how, before)
@@ -285,7 +285,7 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
     def _solver(self) -> Solver:
         return Solver(self._engine(), self._threads(), count_of_active(self.n_active, self._found().n_topics))
 
-    def _rows(self, X: object, groups: object) -> Corpus | Rows:
+    def _rows(self, X: object, groups: object) -> Any:
         with use_threads(self._threads()):
             return self._data(X, groups, known=self._found().reading)[0]
 
@@ -348,14 +348,9 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         yield self._read_known(X, *beside, **named)
 
     def document_info(
-        self,
-        X: object,
-        *beside: object,
-        n_topics: int = 3,
-        min_weight: float = 0.0,
-        min_density: float | None = None,
+        self, X: object, *beside: object, n_topics: int = 3, min_weight: float = 0.0, min_density: float | None = None,
         **named: object,
-    ) -> DataFrame:
+    ) -> DataFrame:  # fmt: skip
         """A table of the rows of X: their number, cluster, its name, its probability `weight`, the entropy of the
         clusters, the most probable ones with their probabilities, and `density`, the log likelihood of the row. Of an
         admixture, `document_info(X, groups)`, a table of groups, with the number of `rows` and their mean `density`.

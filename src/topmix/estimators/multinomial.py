@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from sklearn.utils import Tags, check_random_state
 
 from topmix.base.checks import positive_number, whole_number
-from topmix.base.threads import use_threads
 from topmix.corpus.corpus import Corpus
 from topmix.estimators.declared import ClusterOptions, responsibilities, takes
 from topmix.estimators.estimator import learned
@@ -82,8 +81,7 @@ class MultinomialMixture(MixtureEstimator):
         return read(X, how, known, owner=type(self).__name__, engine=self._engine())
 
     def _read_known(self, X: object) -> Corpus:
-        with use_threads(self._threads()):
-            return self._data(X, known=self._found().reading)[0]
+        return self._rows(X, None)
 
     def _start(self, data: Corpus, weight: np.ndarray | None, K: int) -> WordStart:
         eta = positive_number(self.topic_word_prior, "topic_word_prior")

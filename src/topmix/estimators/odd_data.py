@@ -64,7 +64,10 @@ def not_whole(corpus: Corpus) -> np.ndarray:
     return np.concatenate([np.empty(0, np.intp), *(a + np.flatnonzero(v != np.floor(v)) for a, v in blocks)])
 
 
-def can_be_drawn(corpus: Corpus) -> bool:
+def can_be_sampled(corpus: Corpus) -> bool:
+    """Whether tokens can be drawn one by one: they are whole, and not too many of an entry or of a document."""
+    if corpus.n_tokens > MOST_COPIES * corpus.nnz or len(not_whole(corpus)):
+        return False
     return corpus.n_tokens <= MOST_DRAWN or float(row_sums(corpus.indptr, corpus.value).max()) <= MOST_DRAWN
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from topmix.base.checks import LEAST_POSITIVE, MOST_POSITIVE, numbers_in_range, one_of, positive_number
+from topmix.base.checks import LEAST_POSITIVE, MOST_POSITIVE, is_auto, numbers_in_range, one_of, positive_number
 from topmix.corpus.corpus import Corpus
 from topmix.learn.topic_moves import Posteriors
 from topmix.models.statistics import PseudoCounts
@@ -34,7 +34,7 @@ def document_prior(given: object, K: int) -> tuple[np.ndarray, bool]:
 
 def _numbers(given: object, default: float, parameter: str) -> tuple[np.ndarray, bool]:
     """What was given, or the default; and whether it is to be learned."""
-    learned = isinstance(given, str) and given == "auto"
+    learned = is_auto(given)
     try:
         if isinstance(given, str) and not learned:
             raise ValueError
@@ -59,13 +59,13 @@ def word_prior(given: object, V: int, K: int) -> tuple[np.ndarray, bool]:
     raise ValueError(f"topic_word_prior must have shape (), ({K},), ({V},) or ({K}, {V}), got {eta.shape}")
 
 
-def document_prior_of(f: FittedTopics) -> float | np.ndarray:
+def alpha_of(f: FittedTopics) -> float | np.ndarray:
     """alpha: a number where it is one for all topics and stays so, as scikit-learn has it; else [K]."""
     prior = f.topics.prior
     return prior.alpha if prior.learned or np.any(prior.alpha != prior.alpha[0]) else float(prior.alpha[0])
 
 
-def word_prior_of(f: FittedTopics) -> float | np.ndarray:
+def eta_of(f: FittedTopics) -> float | np.ndarray:
     """eta: a number, [V], [K] or [K, V]."""
     eta = f.topics.words.eta
     return float(eta[0, 0]) if eta.size == 1 else eta.T.squeeze(axis=tuple(np.flatnonzero(np.array(eta.T.shape) == 1)))
@@ -73,14 +73,12 @@ def word_prior_of(f: FittedTopics) -> float | np.ndarray:
 
 def concentration(given: object, default: float, parameter: str) -> tuple[float, bool]:
     """One positive number, and whether it is to be learned."""
-    learned = isinstance(given, str) and given == "auto"
+    learned = is_auto(given)
     try:
         return positive_number(default if given is None or learned else given, parameter), learned
     except ValueError as error:
         raise ValueError(f"{parameter} must be one positive number{IN_RANGE}, or 'auto', got {given!r}") from error
 
-
-# Where the topics of a fit start: by one of the STARTS, or as given.
 
 CLONED = " (scikit-learn's clone empties estimators in parameters: pass its components_, or a FrozenEstimator)"
 
@@ -100,30 +98,23 @@ class FirstTopics:
     is_searching: bool = False
 
     def __call__(self, rng: np.random.Generator) -> tuple[TopicModel, object]:
-        if self.warm is not None:
-            model = replace(self.warm, document_options=self.empty.document_options)
-        else:
-            model = self._first(rng)
-        if self.posteriors is not None:
-            model = self.posteriors.under(model, self.empty.words.posterior, is_searching=self.is_searching)
-        return model, model.pseudo_counts()
-
-    def _first(self, rng: np.random.Generator) -> TopicModel:
-        """The counts are pseudo-counts: sparse, where they can be and the learner lets them fade."""
         empty, K, V = self.empty, self.empty.n_components, self.corpus.n_words
-        if not isinstance(self.init, str):
-            return replace(empty, words=empty.words.update(WordTotal.of(_given_counts(self.init, V, K))))
-        counts = STARTS[one_of(self.init, STARTS, "init")](self.corpus, K, rng)
-        if isinstance(counts, PseudoCounts):
-            at = empty.words.extra
-            if self.seeds is not None:
-                at = self.seeds.start(at, self.names, V, K)
-            if at is not None:
-                counts = at_seeds(self.corpus, counts, at)
-            if self.sparse:
-                return replace(empty, words=empty.words.update(empty.no_stats().S.add(counts)))
-            counts = counts.counts()
-        return replace(empty, words=empty.words.update(WordTotal.of(counts)))
+        if self.warm is not None:
+            model = replace(self.warm, document_options=empty.document_options)
+        else:
+            if not isinstance(self.init, str):
+                total = WordTotal.of(_given_counts(self.init, V, K))
+            elif isinstance(counts := STARTS[one_of(self.init, STARTS, "init")](self.corpus, K, rng), PseudoCounts):
+                extra = empty.words.extra
+                at = extra if self.seeds is None else self.seeds.start(extra, self.names, V, K)
+                counts = counts if at is None else at_seeds(self.corpus, counts, at)
+                total = empty.no_stats().S.add(counts) if self.sparse else WordTotal.of(counts.counts())
+            else:
+                total = WordTotal.of(counts)
+            model = replace(empty, words=empty.words.update(total))
+        if self.posteriors is not None:
+            model = self.posteriors.under(model, empty.words.posterior, is_searching=self.is_searching)
+        return model, model.pseudo_counts()
 
 
 def _given_counts(given: object, V: int, K: int) -> np.ndarray:  # [V, K]

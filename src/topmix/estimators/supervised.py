@@ -19,7 +19,7 @@ from topmix.estimators.declared import FitOptions, fraction
 from topmix.estimators.described import where
 from topmix.estimators.estimator import Seeded, learned
 from topmix.estimators.lda import LDA, TargetTopics
-from topmix.estimators.priors import document_prior_of
+from topmix.estimators.priors import alpha_of
 from topmix.io.columns import check_one_each
 from topmix.io.reading import Reading
 from topmix.learn.fit import FitSettings, Problem, run, starting_from
@@ -212,7 +212,7 @@ class SupervisedLDA(Seeded, TargetTopics):
     response: str = "categorical"
     response_weight: float | None = None
 
-    doc_topic_prior_ = learned(document_prior_of)
+    doc_topic_prior_ = learned(alpha_of)
     classes_ = learned[np.ndarray](lambda f: np.array(_response(f).classes) if _response(f).classes else None)
     coef_ = learned[np.ndarray](lambda f: _response(f).coefficients)
     intercept_ = learned[np.ndarray](lambda f: _response(f).intercept)

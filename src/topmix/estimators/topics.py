@@ -20,12 +20,11 @@ from topmix.estimators.declared import fraction
 from topmix.estimators.described import Described, Edited, where
 from topmix.estimators.estimator import learned
 from topmix.io.documents import read_known, read_parts, refuse_iterator
-from topmix.io.reading import Keywords, Reading
+from topmix.io.reading import Keywords
 from topmix.io.rows import checked_names
-from topmix.results import covariates, edits, tables
+from topmix.results import edits, tables
 from topmix.results.seeds import STRENGTH, Seed, Word
 from topmix.results.topics import NO_TOPIC, FittedTopics, Solver, main_topics, stacked
-from topmix.results.view import Columns
 
 if TYPE_CHECKING:
     from topmix.results.predictor import Predictor
@@ -64,14 +63,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
         with use_threads(self._threads()):
             return read_known(X, reading, owner=owner, engine=self._engine(), metadata=metadata)
 
-    def _known(self) -> Reading | None:
-        """How the documents of a fit are to be read: as those of the last, where the start is warm."""
-        return self._found().reading if self._is_warm() else None
-
     def _check_warm(self, f: FittedTopics) -> None:
-        kept, asked = f.n_topics, count_of_components(self.n_components)
-        if kept != asked:
-            raise ValueError(f"warm_start keeps {kept} topics, but n_components is now {asked}")
+        if (asked := self._topics_asked_for()) not in (None, f.n_topics):
+            raise ValueError(f"warm_start keeps {f.n_topics} topics, but n_components is now {asked}")
+
+    def _topics_asked_for(self) -> int | None:
+        """None: a search may find any number of topics."""
+        return count_of_components(self.n_components)
 
     def _parts(self, X: object, metadata: object = None) -> Iterator[Corpus]:
         owner, engine = type(self).__name__, self._engine()
@@ -138,13 +136,6 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
     def random_state_(self) -> np.random.RandomState:
         self._found()
         return check_random_state(self.random_state)
-
-    def _words_of_versions(self, topic: int | None, n: int) -> Columns:
-        return covariates.words_of_versions(self._solved(), self._topics_asked(topic), n)
-
-    def _topics_asked(self, topic: int | None) -> list[int]:
-        f = self._found()
-        return list(range(f.n_topics)) if topic is None else [tables.checked_topic(f, topic)]
 
     def name_words(self, names: Sequence[str]) -> Self:
         """Gives names to the columns of counts, as a fit on a matrix without names needs it: `lda.name_words(

@@ -22,8 +22,8 @@ from topmix.engines.local import Threads
 from topmix.estimators.declared import CountOptions, FitOptions, Settings, TopicOptions, takes
 from topmix.estimators.estimator import Learning, check_targets, learned
 from topmix.estimators.files import checkpoint_of
-from topmix.estimators.odd_data import MOST_COPIES, can_be_drawn, check_sums, not_whole, warn_of_odd_data
-from topmix.estimators.priors import FirstTopics, word_prior_of
+from topmix.estimators.odd_data import can_be_sampled, check_sums, warn_of_odd_data
+from topmix.estimators.priors import FirstTopics, eta_of
 from topmix.estimators.topics import EditedTopics
 from topmix.io.documents import read, read_growing, refuse_iterator
 from topmix.io.formulas import Design
@@ -99,7 +99,7 @@ class VariationalTopics(Learning, EditedTopics):
     elbo_ = learned[float](lambda f: f.objective)
     bound_ = learned[float](lambda f: f.bound)
     n_tokens_seen_ = learned[float](lambda f: f.n_tokens_seen)
-    topic_word_prior_ = learned(word_prior_of)
+    topic_word_prior_ = learned(eta_of)
     frozen_ = learned[list[int]](edits.frozen_topics)
 
     @property
@@ -161,23 +161,19 @@ class VariationalTopics(Learning, EditedTopics):
         inference, priors, metadata = self._inference(), self._column_priors(), options.metadata
         if priors and metadata is None:
             refuse_iterator(X)
-        warm = self._fitted if self._is_warm() else None
+        warm = self._before()
         for prior in (given for given in priors if isinstance(given, VersionPrior)):
             if not isinstance(inference, FixedPoint):
                 raise ValueError(f"{prior!r} needs inference='collapsed' or 'variational'")
             if self._component("seeds") is not None or (warm is not None and warm.topics.words.is_told):
                 raise ValueError(f"{prior!r} cannot be combined with seeds, banned, pinned or frozen words yet")
-        owner, engine = type(self).__name__, self._engine()
-        return read(X, options.how, self._known(), owner=owner, engine=engine, priors=priors, metadata=metadata)
+        owner, engine, known = type(self).__name__, self._engine(), None if warm is None else warm.reading
+        return read(X, options.how, known, owner=owner, engine=engine, priors=priors, metadata=metadata)
 
     def _prepared(
-        self,
-        corpus: Corpus,
-        reading: Reading,
-        options: FitOptions,
-        lda: VariationalTopics | None = None,
+        self, corpus: Corpus, reading: Reading, options: FitOptions, lda: VariationalTopics | None = None,
         labels: Labels | None = None,
-    ) -> tuple[Problem, FitSettings, np.random.Generator]:
+    ) -> tuple[Problem, FitSettings, np.random.Generator]:  # fmt: skip
         """What there is to solve, by this estimator or by an `lda` with its settings, and how."""
         by = self if lda is None else lda
         check_sums(corpus)
@@ -213,7 +209,7 @@ class VariationalTopics(Learning, EditedTopics):
         self, reading: Reading, model: TopicModel, history: Sequence[Record], labels: Labels | None = None
     ) -> FittedTopics:
         """What there is after these passes. A warm start keeps names and edits."""
-        before = self._fitted if self._is_warm() else None
+        before = self._before()
         places = None if before is None or before.n_topics != model.n_components else before.places
         return FittedTopics(
             reading=reading,
@@ -273,7 +269,7 @@ class VariationalTopics(Learning, EditedTopics):
 
     def _problem(self, corpus: Corpus, reading: Reading, *, searches: bool = True) -> Problem:
         """What there is to solve. `searches=False`: one step of a stream."""
-        K, warm = count_of_components(self.n_components), self._fitted if self._is_warm() else None
+        K, warm = count_of_components(self.n_components), self._before()
         learner, inference = self._learner(), self._inference()
         sweeps, max_iter = self._sweeps(corpus) if searches else (0, 1)
         draws = BURN_IN + KEPT_DRAWS if sweeps and isinstance(self.doc_topic_prior, Covariates) else 0
@@ -326,17 +322,12 @@ class VariationalTopics(Learning, EditedTopics):
         sweeps = max(int(min(self._inference().sweeps, most)), 0)
         if (
             not (isinstance(self.init, str) and self._learner().samples)
-            or self._is_warm()
+            or self._before() is not None
             or corpus.n_docs < FEWEST_DOCUMENTS * self.n_components
-            or corpus.n_tokens > MOST_COPIES * corpus.nnz
-            or not can_be_drawn(corpus)
-            or len(not_whole(corpus))
+            or not can_be_sampled(corpus)
         ):
             sweeps = 0
         return sweeps, PASSES + sweeps if max_iter is None else max_iter
-
-    def _topics_asked_for(self) -> int | None:
-        return count_of_components(self.n_components)
 
     def _inference(self) -> Inference:
         inference: Inference = self._component("inference")
@@ -369,7 +360,7 @@ class VariationalTopics(Learning, EditedTopics):
         if np.ndim(self.doc_topic_prior):
             self.doc_topic_prior = model.prior.alpha
         if np.ndim(self.topic_word_prior):
-            self.topic_word_prior = word_prior_of(replace(f, model=model))
+            self.topic_word_prior = eta_of(replace(f, model=model))
         if not isinstance(self.init, str):
             self.init = np.maximum(model.words.total.counts().T, 0.0)
         self.n_components = model.n_components

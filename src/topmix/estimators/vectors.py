@@ -29,17 +29,11 @@ from topmix.results.tables import checked_topic
 from topmix.results.view import DataFrame
 
 LEAST_HALF = 2.0  # rows of each half of a cluster
-TWO: Settings = {  # parameters of a fit of two clusters
-    "n_components": 2,
-    "weight_concentration_prior_type": "dirichlet_distribution",
-    "init": "auto",
-    "init_params": "auto",
-    "n_init": 1,
-    "max_time": None,
-    "warm_start": False,
-    "verbose": 0,
-    "callbacks": None,
-}
+# Parameters of a fit of two clusters.
+TWO: Settings = {
+    "n_components": 2, "weight_concentration_prior_type": "dirichlet_distribution", "init": "auto",
+    "init_params": "auto", "n_init": 1, "max_time": None, "warm_start": False, "verbose": 0, "callbacks": None,
+}  # fmt: skip
 
 
 def without_words(n_docs: int, n_words: int) -> Corpus:
@@ -65,19 +59,8 @@ def words_of_rows(corpus: Corpus) -> sp.csr_array:
         return corpus.to_scipy()
     if data.texts is not None:
         return data.texts
-    group = data.of_row()
-    share = 1.0 / np.maximum(data.lengths(), 1.0)[group]
-    shares = sp.csr_array((share, group, np.arange(len(group) + 1)), (len(group), len(data)))
-    return sp.csr_array(shares @ corpus.to_scipy())
-
-
-def check_texts(n: int, data: Corpus | Rows) -> None:
-    if n in (len(data), len(data.rows)):
-        return
-    if data.groups is None:
-        raise ValueError(f"there are {n} texts for {len(data)} rows of X: pass one each")
-    size = f"{len(data.rows)} rows in {len(data)} groups"
-    raise ValueError(f"there are {n} texts for {size}: pass one for each row or group")
+    shares = sp.diags_array(1.0 / np.maximum(data.lengths(), 1.0)) @ corpus.to_scipy()
+    return sp.csr_array(shares)[data.of_row()]
 
 
 def texts_of_documents(corpus: Corpus, texts: list[str] | None) -> list[str] | None:
@@ -134,7 +117,11 @@ class VectorMixture(MixtureEstimator):
             return data, reading, None
         known = None if before is None or before.texts is None else before.texts.reading
         words = read(texts, how, known, owner=type(self).__name__, engine=self._engine())
-        check_texts(words[0].n_docs, data)
+        if words[0].n_docs not in (len(data), len(data.rows)):
+            size, one = f"{len(data)} rows of X", "one each"
+            if data.groups is not None:
+                size, one = f"{len(data.rows)} rows in {len(data)} groups", "one for each row or group"
+            raise ValueError(f"there are {words[0].n_docs} texts for {size}: pass {one}")
         return data, reading, words
 
     def _completion(self, X: object) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

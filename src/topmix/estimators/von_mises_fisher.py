@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from topmix.base.bessel import LARGEST as LARGEST_CONCENTRATION, ratio
 from topmix.base.checks import CorpusError, count_of_active, one_of, positive_number
@@ -79,7 +78,7 @@ class VonMisesFisherMixture(VectorMixture, without=["weight_concentration_prior_
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Rows drawn from the fitted mixture, cluster by cluster, and the cluster of each."""
         self._found()
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        rng = self._rng()
         labels = self._sampled_labels(n_samples, rng)
         counts = np.bincount(labels, minlength=len(self.weights_))
         of_clusters = zip(self.mean_directions_, self.concentrations_, counts)
