@@ -188,8 +188,9 @@ def split_groups(X: object, groups: object) -> tuple[object, object, NDArray[np.
 
 def split_texts(X: object, texts: object) -> tuple[object, object]:
     """X as rows, and the texts beside them: a string that is no path names a column of X."""
-    is_table = number_table(X) is not None or as_table(X) is not None
-    if not is_table or not isinstance(texts, str) or is_remote(texts) or Path(texts).exists():
+    if not isinstance(texts, str) or is_remote(texts) or Path(texts).exists():
+        return X, texts
+    if number_table(X) is None and as_table(X) is None:
         return X, texts
     X, values = _split_column(X, texts)
     return X, ["" if value is None else value for value in values]
