@@ -131,7 +131,7 @@ MUTANTS = [
     ),
     Mutant(
         "an array of another type is taken from a file",
-        "if found != dtype or len(sizes) != len(shape)",
+        "if kind != dtype or len(sizes) != len(shape)",
         "if len(sizes) != len(shape)",
         ("tests/model_files/test_refused.py",),
     ),

@@ -67,7 +67,7 @@ BAD = {
     "bsr far": (lambda: matrix("bsr", "indices", 2, 4), "column of blocks 4 at entry 2"),
     "bsr indptr": (lambda: matrix("bsr", "indptr", 2, 99), "does not rise"),
     "csc short": (lambda: short("csc"), "numbers for"),
-    "bsr short": (lambda: short("bsr"), "blocks, but indptr"),
+    "bsr short": (lambda: short("bsr"), "numbers for"),
     "coo row": (lambda: coo(row=12), "row 12 at entry 5"),
     "coo col": (lambda: coo(col=-9), "column -9 at entry 5"),
     "lil": (lambda: lil(3, 8), "columns .* in row 3"),

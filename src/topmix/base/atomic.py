@@ -48,8 +48,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with uploaded(remote) as file:
             yield file
         return
-    final, before = _target(path)
-    if _is_stream(before):
+    final, before, is_stream = _target(path)
+    if is_stream:
         with tempfile.TemporaryFile() as file:
             yield file
             file.seek(0)
@@ -100,8 +100,8 @@ def check_can_write(path: str | os.PathLike[str]) -> None:
     if isinstance(remote := path_of(path), RemotePath):
         check_can_upload(remote)
         return
-    final, before = _target(path)
-    if _is_stream(before):
+    final, _, is_stream = _target(path)
+    if is_stream:
         if not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         return
@@ -113,7 +113,7 @@ def check_can_write(path: str | os.PathLike[str]) -> None:
 
 def check_plain_file(path: str | os.PathLike[str]) -> None:
     """The same, for those who also read what they wrote: no device and no pipe."""
-    if not is_remote(path) and _is_stream(_target(path)[1]):
+    if not is_remote(path) and _target(path)[2]:
         raise OSError(errno.EINVAL, "is not a plain file, so it cannot be read again", str(path))
     check_can_write(path)
 
@@ -127,27 +127,22 @@ def lock_file(file: IO[bytes] | int, *, wait: bool = False) -> None:
         fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _target(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None]:
-    """The file that is to be written, with links followed, and what is there now. Raises OSError for a folder."""
+def _target(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None, bool]:
+    """The file that is to be written, with links followed; what is there now; and whether that is a device or a pipe,
+    which no file replaces. Raises OSError for a folder."""
     final = Path(os.path.realpath(path))
     try:
-        found = os.stat(path)
+        before = os.stat(path)
     except FileNotFoundError:
         if not final.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "the folder does not exist; make it first", str(path)) from None
         with suppress(FileNotFoundError):
             os.lstat(final)  # a name that is too long is an error now
-        return final, None
-    if stat.S_ISDIR(found.st_mode):
+        return final, None, False
+    if stat.S_ISDIR(before.st_mode):
         raise IsADirectoryError(errno.EISDIR, "is a folder; give the name of a file to write", str(path))
-    if str(path).startswith(OPEN_FILES) and stat.S_ISREG(found.st_mode):
-        return final, os.stat(os.devnull)  # as if it were a pipe: whoever opened it will go on writing
-    return final, found
-
-
-def _is_stream(before: os.stat_result | None) -> bool:
-    """Whether there is a device or a pipe, which no file replaces."""
-    return before is not None and not stat.S_ISREG(before.st_mode)
+    # A file that is open already is as a pipe: whoever opened it will go on writing.
+    return final, before, not stat.S_ISREG(before.st_mode) or str(path).startswith(OPEN_FILES)
 
 
 @contextmanager
@@ -179,35 +174,25 @@ class WriteLock:
         self.process, self.one_at_a_time = os.getpid(), threading.Lock()
         if is_remote(path):
             return
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        self._end = weakref.finalize(self, os.close, self._file)
+        self.file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        close = weakref.finalize(self, os.close, self.file)
         if sys.platform == "win32":
             return
         try:
-            lock_file(self._file)
+            lock_file(self.file)
         except BlockingIOError:
-            said = os.pread(self._file, 300, 0).decode(errors="replace").strip()
+            said = os.pread(self.file, 300, 0).decode(errors="replace").strip()
             holder = said or "a process that does not say which"
-            self._end()
+            close()
             raise InUseError(f"{path.parent} is being written to by {holder}: one process at a time may") from None
         except OSError:  # a file system without locks
             return
         now = datetime.now(UTC).isoformat(" ", "seconds")
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, f"process {self.process} on {platform.node()}, since {now}\n".encode(), 0)
-
-    def is_of(self, path: Path) -> bool:
-        """Whether this is our lock of this file: not of the process that we were forked from, nor of a file that was
-        deleted since."""
-        if is_remote(path):
-            return self.process == os.getpid()
-        try:
-            return self.process == os.getpid() and os.path.samestat(os.fstat(self._file), os.stat(path))
-        except FileNotFoundError:
-            return False
+        os.ftruncate(self.file, 0)
+        os.pwrite(self.file, f"process {self.process} on {platform.node()}, since {now}\n".encode(), 0)
 
 
-_held: weakref.WeakValueDictionary[str, WriteLock] = weakref.WeakValueDictionary()
+_locks: weakref.WeakValueDictionary[str, WriteLock] = weakref.WeakValueDictionary()
 _asking = threading.Lock()
 
 
@@ -215,7 +200,10 @@ def write_lock(path: Path) -> WriteLock:
     """The lock of this process on a file, which is made if it is not there. Raises InUseError."""
     with _asking:
         key = str(path) if is_remote(path) else os.path.realpath(path)
-        lock = _held.get(key)
-        if lock is None or not lock.is_of(path):
-            lock = _held[key] = WriteLock(path)
+        lock = _locks.get(key)
+        if lock is not None and lock.process == os.getpid():  # not of the process that we were forked from
+            with suppress(FileNotFoundError):  # it was deleted since
+                if is_remote(path) or os.path.samestat(os.fstat(lock.file), os.stat(path)):
+                    return lock
+        lock = _locks[key] = WriteLock(path)
         return lock

@@ -33,9 +33,20 @@ def log_ive(nu: float, x: ArrayLike) -> Array:
     near = ~far & (flat < 2.0 * np.sqrt(nu + 1.0))
     rest = ~far & ~near
     if far.any():
-        out[far] = _debye(nu, flat[far])
+        # Debye's expansion (DLMF 10.41.3), with h = 1 / hypot(nu, x):
+        # I_nu(x) = exp(1/h - nu asinh(nu / x)) sqrt(h / 2 pi) sum_k h^k u_k(nu^2 h^2)
+        z = flat[far]
+        h = 1.0 / np.hypot(nu, z)
+        grows = nu * nu / (1.0 / h + z) - nu * np.arcsinh(nu / z)  # the exponent less x, without their cancellation
+        out[far] = grows + 0.5 * np.log(h / (2 * np.pi)) + np.log(_debye_sum(nu, h))
     if near.any():
-        out[near] = _series(nu, flat[near])
+        # The power series, for x^2 / 4 <= nu + 1: its k-th term is then at most 1 / k!.  DLMF 10.25.2.
+        z = flat[near]
+        y, term, total = 0.25 * z * z, np.ones_like(z), np.ones_like(z)
+        for k in range(1, 24):
+            term = term * y / (k * (nu + k))
+            total += term
+        out[near] = nu * np.log(0.5 * z) - gammaln(nu + 1.0) + np.log(total) - z
     if rest.any():
         out[rest] = np.log(ive(nu, flat[rest]))  # neither small nor large: nothing under- or overflows
     return out.reshape(x.shape)
@@ -52,12 +63,28 @@ def ratio(D: int, x: ArrayLike) -> Array:
     far = slow & (np.hypot(nu, flat) >= FAR)
     rest = slow & ~far
     if not slow.all():
-        out[~slow] = _fraction(nu, flat[~slow])
+        # Gauss' continued fraction, from its tail: 1 / (b_1 + 1 / (b_2 + ...)), with b_j = 2 (nu + j) / x. The tail
+        # starts from an Amos bound, which is already close.  DLMF 10.33.1.
+        z, end = flat[~slow], nu + FRACTIONS
+        value = z / (end + 0.5 + np.sqrt(z * z + (end + 1.5) ** 2))
+        for j in range(FRACTIONS, 0, -1):
+            value = z / (2.0 * (nu + j) + z * value)
+        out[~slow] = value
     if rest.any():
         out[rest] = ive(nu + 1.0, flat[rest]) / ive(nu, flat[rest])
     if far.any():
-        out[far] = _debye_ratio(nu, flat[far])
+        # The exponents of the two are large and nearly equal, so their difference is taken by hand.
+        z = flat[far]
+        a, b = (nu + 1.0) / z, nu / z
+        long_a, long_b = np.sqrt(1.0 + a * a), np.sqrt(1.0 + b * b)
+        rise = np.arcsinh((a + b) / (z * (a * long_b + b * long_a)))  # asinh(a) - asinh(b)
+        exponent = (a + b) / (long_a + long_b) - np.arcsinh(a) - nu * rise
+        sums = _debye_sum(nu, 1.0 / (z * long_b)), _debye_sum(nu + 1.0, 1.0 / (z * long_a))
+        out[far] = np.exp(exponent) * np.sqrt(long_b / long_a) * sums[1] / sums[0]
     return out.reshape(x.shape)
+
+
+_ratio_at = lru_cache(maxsize=64)(ratio)
 
 
 def bounds_of_inverse_ratio(D: int, r: ArrayLike) -> tuple[Array, Array]:
@@ -79,66 +106,44 @@ def inverse_ratio(D: int, r: ArrayLike, largest: float = LARGEST) -> Array:
     2012) need four of, these do in two. They end when the next would move x by no more than its rounding (far out,
     where A_D' has few digits, a little later).
     """
-    r = np.asarray(r, np.float64)
-    flat = np.atleast_1d(r)
+    whole = np.asarray(r, np.float64)
+    flat = np.atleast_1d(whole)
     out = np.zeros_like(flat)
     top = flat >= _ratio_at(D, float(largest))
     out[top] = largest
     inner = ~top & (flat > 0)
-    out[inner] = _halley(D, flat[inner], largest) if inner.any() else out[inner]
-    return out.reshape(r.shape)
-
-
-@lru_cache(maxsize=64)
-def _ratio_at(D: int, x: float) -> float:
-    return float(ratio(D, x))
-
-
-def _halley(D: int, r: Array, largest: float) -> Array:
+    r = flat[inner]
     if D == 1:
-        return np.asarray(np.minimum(np.arctanh(r), largest))
-    low, high = bounds_of_inverse_ratio(D, r)
-    high = np.minimum(high, largest)
-    low = np.minimum(low, high)
-    x = np.clip(r * (D - r**2) / ((1.0 - r) * (1.0 + r)), low, high)
-    for _ in range(50):
-        A = ratio(D, x)
-        a = (D - 1) / x
-        slope = np.maximum((1.0 - A) * (1.0 + A) - a * A, 1e-300)  # A_D'(x)
-        bend = a * A / x - (2.0 * A + a) * slope  # A_D''(x)
-        low, high = np.where(r >= A, np.maximum(low, x), low), np.where(r <= A, np.minimum(high, x), high)
-        newton = (A - r) / slope
-        step = x - newton / np.maximum(1.0 - 0.5 * newton * bend / slope, 0.5)
-        new = np.where((step >= low) & (step <= high), step, 0.5 * (low + high))
-        moved = (np.abs(new - x) > np.minimum(1e-6 * x, 1e-4)) & (np.abs(A - r) > 4e-16 * r)  # else its cube is left
-        x = new
-        if not moved.any():
-            break
-    return x
-
-
-def _debye(nu: float, x: Array) -> Array:
-    """log (I_nu(x) exp(-x)) by Debye's expansion (DLMF 10.41.3), with h = 1 / hypot(nu, x):
-
-    I_nu(x) = exp(1/h - nu asinh(nu / x)) sqrt(h / 2 pi) sum_k h^k u_k(nu^2 h^2)
-    """
-    h = 1.0 / np.hypot(nu, x)
-    grows = nu * nu / (1.0 / h + x) - nu * np.arcsinh(nu / x)  # the exponent less x, without their cancellation
-    return grows + 0.5 * np.log(h / (2 * np.pi)) + np.log(_debye_sum(nu, h))
-
-
-def _debye_ratio(nu: float, x: Array) -> Array:
-    """I_{nu+1} / I_nu. The exponents of the two are large and nearly equal, so their difference is taken by hand."""
-    a, b = (nu + 1.0) / x, nu / x
-    long_a, long_b = np.sqrt(1.0 + a * a), np.sqrt(1.0 + b * b)
-    rise = np.arcsinh((a + b) / (x * (a * long_b + b * long_a)))  # asinh(a) - asinh(b)
-    exponent = (a + b) / (long_a + long_b) - np.arcsinh(a) - nu * rise
-    h = 1.0 / (x * long_b), 1.0 / (x * long_a)
-    return np.exp(exponent) * np.sqrt(long_b / long_a) * _debye_sum(nu + 1.0, h[1]) / _debye_sum(nu, h[0])
+        out[inner] = np.minimum(np.arctanh(r), largest)
+    elif len(r):
+        low, high = bounds_of_inverse_ratio(D, r)
+        high = np.minimum(high, largest)
+        low = np.minimum(low, high)
+        x = np.clip(r * (D - r**2) / ((1.0 - r) * (1.0 + r)), low, high)
+        for _ in range(50):
+            A = ratio(D, x)
+            a = (D - 1) / x
+            slope = np.maximum((1.0 - A) * (1.0 + A) - a * A, 1e-300)  # A_D'(x)
+            bend = a * A / x - (2.0 * A + a) * slope  # A_D''(x)
+            low, high = np.where(r >= A, np.maximum(low, x), low), np.where(r <= A, np.minimum(high, x), high)
+            newton = (A - r) / slope
+            step = x - newton / np.maximum(1.0 - 0.5 * newton * bend / slope, 0.5)
+            new = np.where((step >= low) & (step <= high), step, 0.5 * (low + high))
+            # Where a step is smaller, its cube is left.
+            moves = (np.abs(new - x) > np.minimum(1e-6 * x, 1e-4)) & (np.abs(A - r) > 4e-16 * r)
+            x = new
+            if not moves.any():
+                break
+        out[inner] = x
+    return out.reshape(whole.shape)
 
 
 def _debye_sum(nu: float, h: Array) -> Array:
-    n = _n_terms(1.0 / float(h.max(initial=1e-300)))
+    """sum_k h^k u_k(nu^2 h^2), of the terms that are felt: the k-th is about k! / (2 hypot(nu, x))^k at most."""
+    reach, size, n = 1.0 / float(h.max(initial=1e-300)), 1.0, 0
+    while size > 1e-17 and n < TERMS:
+        n += 1
+        size *= n / (2.0 * reach)
     p2, u = (nu * h) ** 2, np.zeros((n, len(h)))
     for c in _debye_polynomials()[: n + 1, :n, None][::-1]:  # all polynomials at once, by Horner's rule
         u *= p2
@@ -147,15 +152,6 @@ def _debye_sum(nu: float, h: Array) -> Array:
     for k in range(n - 2, -1, -1):
         total = u[k] + h * total
     return np.asarray(1.0 + h * total)
-
-
-def _n_terms(reach: float) -> int:
-    """Terms that are felt where hypot(nu, x) is at least `reach`: the k-th is about k! / (2 reach)^k at most."""
-    size, k = 1.0, 0
-    while size > 1e-17 and k < TERMS:
-        k += 1
-        size *= k / (2.0 * reach)
-    return k
 
 
 @cache
@@ -175,25 +171,3 @@ def _debye_polynomials() -> Array:
         U = V
         out[: k + 1, k - 1] = [float(U.get(n, Fraction(0))) for n in range(k, 3 * k + 1, 2)]
     return out
-
-
-def _series(nu: float, x: Array) -> Array:
-    """The power series, for x^2 / 4 <= nu + 1: its k-th term is then at most 1 / k!.  DLMF 10.25.2."""
-    y = 0.25 * x * x
-    total = np.ones_like(x)
-    term = np.ones_like(x)
-    for k in range(1, 24):
-        term = term * y / (k * (nu + k))
-        total += term
-    return nu * np.log(0.5 * x) - gammaln(nu + 1.0) + np.log(total) - x
-
-
-def _fraction(nu: float, x: Array) -> Array:
-    """I_{nu+1} / I_nu for x <= nu + 1 by Gauss' continued fraction, from its tail: 1 / (b_1 + 1 / (b_2 + ...)), with
-    b_j = 2 (nu + j) / x. The tail starts from an Amos bound, which is already close.  DLMF 10.33.1.
-    """
-    end = nu + FRACTIONS
-    value = x / (end + 0.5 + np.sqrt(x * x + (end + 1.5) ** 2))
-    for j in range(FRACTIONS, 0, -1):
-        value = x / (2.0 * (nu + j) + x * value)
-    return value

@@ -50,20 +50,20 @@ C = TypeVar("C", bound=Component)
 Family = Mapping[str, type[C]]  # short names -> classes
 
 
-def resolved(given: object, family: Family[C], parameter: str) -> C:
+def resolved(setting: object, family: Family[C], parameter: str) -> C:
     """The component that a user's setting stands for: the object itself, or the one that the string names.
 
     An object of the user's own class will do, where that class extends the base of the family, for instance Engine.
     """
-    if isinstance(given, str):
-        if given not in family:
-            raise ValueError(f"{parameter}={given!r} is not one of {', '.join(map(repr, family))}")
-        return family[given]()
+    if isinstance(setting, str):
+        if setting not in family:
+            raise ValueError(f"{parameter}={setting!r} is not one of {', '.join(map(repr, family))}")
+        return family[setting]()
     ancestors = next(iter(family.values())).__mro__
-    if isinstance(given, ancestors[ancestors.index(Component) - 1]):
-        return cast(C, given)
+    if isinstance(setting, ancestors[ancestors.index(Component) - 1]):
+        return cast(C, setting)
     names = ", ".join(f"{kind.__name__}(...)" for kind in dict.fromkeys(family.values()))
-    raise ValueError(f"{parameter} must be one of {', '.join(map(repr, family))}, or one of {names}; got {given!r}")
+    raise ValueError(f"{parameter} must be one of {', '.join(map(repr, family))}, or one of {names}; got {setting!r}")
 
 
 def with_settings(component: C, changes: Mapping[str, object], parameter: str) -> C:
@@ -85,9 +85,7 @@ def from_dict(values: Mapping[str, object], family: Family[C], parameter: str) -
     if not isinstance(name, str) or name not in kinds:
         raise ValueError(f"{parameter} cannot be {str(name)[:60]!r}")
     kind = kinds[name]
-    known = {f.name for f in fields(kind)}
-    unknown = set(values) - known - {"component"}
-    if unknown:
+    if unknown := set(values) - {f.name for f in fields(kind)} - {"component"}:
         raise ValueError(f"{parameter}: {name} has no setting {sorted(unknown)[0][:60]!r}")
     return kind(**{k: v for k, v in values.items() if k != "component"})
 
@@ -168,14 +166,14 @@ def all_as_declared(parameters: Mapping[str, object], hints: Mapping[str, object
 
     Parameters that may be objects, and those that may be anything, are left to whoever uses them.
     """
-    found = {}
-    for name, given in parameters.items():
+    values = {}
+    for name, setting in parameters.items():
         hint = hints.get(name, Any)
-        value = found[name] = as_declared(given, hint)
+        value = values[name] = as_declared(setting, hint)
         if all(kind in NAMES for kind in _kinds(hint)) and not fits(value, hint):
             wanted = " or ".join(NAMES[kind] for kind in sorted(_kinds(hint), key=lambda kind: kind is not NoneType))
-            raise ValueError(f"{name} must be {wanted}, got {given!r}")
-    return found
+            raise ValueError(f"{name} must be {wanted}, got {setting!r}")
+    return values
 
 
 def _kinds(hint: object) -> tuple[object, ...]:

@@ -17,7 +17,7 @@ from topmix._version import __version__
 from topmix.base.atomic import atomic_write
 from topmix.base.checks import LARGEST, CorpusError, is_number
 from topmix.base.component import Json, each_value, is_special, plain
-from topmix.base.layout import DTYPES, encode_header, map_array, metadata_crc, parse_json, plan, read_array, read_header
+from topmix.base.layout import DTYPES, encode_header, map_array, metadata_crc, parse_json, plan, read_header
 
 MAX_FEATURES = 2**31 - 1
 DEEPEST = 8  # dots in the name of an array
@@ -78,20 +78,24 @@ class CheckedReader:
         name = self.prefix + name
         if name not in self.left:
             raise ModelFileError(f"has no array {name!r}")
-        found, sizes = self.arrays[name]
+        kind, sizes = self.arrays[name]
         choices = [{n} if isinstance(n, int) else n for n in shape]
-        if found != dtype or len(sizes) != len(shape) or any(c and n not in c for n, c in zip(sizes, choices)):
+        if kind != dtype or len(sizes) != len(shape) or any(c and n not in c for n, c in zip(sizes, choices)):
             wanted = " x ".join(" or ".join(map(str, sorted(c))) if c else "any length" for c in choices)
-            raise ModelFileError(f"array {name!r} is {found} of {sizes}, expected {dtype} of {wanted}")
-        return self._take(name, low, high)
+            raise ModelFileError(f"array {name!r} is {kind} of {sizes}, expected {dtype} of {wanted}")
+        self.left.discard(name)
+        array = self.read(name)
+        if array.size and not (float(array.min()) >= low and float(array.max()) <= high):  # not true of NaN either
+            raise ModelFileError(f"array {name!r} has entries that are not numbers from {low:g} to {high:g}")
+        return array
 
     def any_array(self, name: str) -> np.ndarray:
         """Finite doubles or whole numbers, of one to three dimensions."""
-        name = self.prefix + name
-        dtype, shape = self.arrays[name]
+        dtype, shape = self.arrays[self.prefix + name]
         if dtype not in ("F64", "I64") or len(shape) not in (1, 2, 3) or 0 in shape:
-            raise ModelFileError(f"array {name!r} is {dtype} of {shape}, expected F64 or I64 of 1 to 3 dimensions")
-        return self._take(name, -LARGEST, LARGEST)
+            wanted = "F64 or I64 of 1 to 3 dimensions"
+            raise ModelFileError(f"array {self.prefix + name!r} is {dtype} of {shape}, expected {wanted}")
+        return self.array(name, *shape, dtype=dtype)
 
     # Values of "extra", which `Writer` has.
 
@@ -146,16 +150,9 @@ class CheckedReader:
         if value is None:
             return None
         wanted = f"a list of {length} strings"
-        if len(found := _typed(value, list, name, wanted)) != length:
+        if len(strings := _typed(value, list, name, wanted)) != length:
             _refuse(value, name, wanted)
-        return [_typed(string, str, name, wanted) for string in found]
-
-    def _take(self, name: str, low: float, high: float) -> np.ndarray:
-        self.left.discard(name)
-        array = self.read(name)
-        if array.size and not (float(array.min()) >= low and float(array.max()) <= high):  # not true of NaN either
-            raise ModelFileError(f"array {name!r} has entries that are not numbers from {low:g} to {high:g}")
-        return array
+        return [_typed(string, str, name, wanted) for string in strings]
 
 
 def _typed(value: object, kind: type[T], name: str, wanted: str) -> T:
@@ -196,6 +193,11 @@ def write_file(
 ) -> None:
     """Arrays, and a table that JSON can hold. `read_back` is given the file when it is complete, before it takes its
     name: an error leaves the old one."""
+
+    def in_json(value: object) -> object:
+        value = plain(value)
+        return {"float": str(value)} if is_special(value) else value
+
     stored = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
     arrays = {name: np.ascontiguousarray(a, a.dtype.newbyteorder("<")) for name, a in arrays.items()}
     arrays = dict(sorted(arrays.items(), key=lambda item: -item[1].itemsize))  # stable; keeps every array aligned
@@ -203,7 +205,7 @@ def write_file(
         "format": kind,
         "format_version": str(FORMAT_VERSION),
         "library_version": __version__,
-        "model": json.dumps(each_value(about, _plain), ensure_ascii=False, allow_nan=False, separators=(",", ":")),
+        "model": json.dumps(each_value(about, in_json), ensure_ascii=False, allow_nan=False, separators=(",", ":")),
         "crc32": json.dumps({name: f"{zlib.crc32(a.data):08x}" for name, a in arrays.items()}),
     }
     try:
@@ -232,12 +234,17 @@ def open_file(file: IO[bytes], path: Path, kind: str, *, mapped: bool = False) -
     about, checksums = _check_metadata(metadata, kind)
     if checksums.keys() != entries.keys():
         raise ModelFileError("the checksums are not those of the arrays in the file")
-
     pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else None
 
     def read(name: str) -> np.ndarray:
         entry = entries[name]
-        array = read_array(file, path, entry, start) if pages is None else map_array(pages, entry, start)
+        if pages is not None:
+            array = map_array(pages, entry, start)
+        else:  # `read_header` has compared its size with that of the file
+            array = np.empty(entry.shape, DTYPES[entry.dtype])
+            file.seek(start + entry.begin)
+            if file.readinto(array.reshape(-1).data) != array.nbytes:  # type: ignore[attr-defined]
+                raise CorpusError(f"{path}: byte {start + entry.begin}: the file became shorter while it was read")
         if f"{zlib.crc32(array.data):08x}" != checksums[name]:
             raise ModelFileError(f"array {name!r} does not match its checksum: the file is corrupt")
         return array
@@ -252,8 +259,8 @@ def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[Json, dict[str
             "topmix-corpus": ": open it with topmix.data.Corpus.open",
             CHECKPOINT: ": continue the fit that wrote it with fit(X, checkpoint=...)",
         }
-        found, what = str(metadata.get("format")), kind.removeprefix("topmix-")
-        raise ModelFileError(f"not a {what} (format {found[:60]!r}, expected {kind!r}){hints.get(found, '')}")
+        other, what = str(metadata.get("format")), kind.removeprefix("topmix-")
+        raise ModelFileError(f"not a {what} (format {other[:60]!r}, expected {kind!r}){hints.get(other, '')}")
     version = metadata.get("format_version", "")
     if version != str(FORMAT_VERSION):
         raise ModelFileError(
@@ -263,29 +270,21 @@ def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[Json, dict[str
     rest = {k: v for k, v in metadata.items() if k != "metadata_crc32"}
     if metadata.get("metadata_crc32") != metadata_crc(rest):
         raise ModelFileError("the metadata does not match its checksum: the file is corrupt")
-    return _parse(metadata.get("model", ""), "model"), _parse(metadata.get("crc32", ""), "crc32")
 
+    def special_float(value: Json) -> object:
+        is_float = value.keys() == {"float"} and value["float"] in ("inf", "-inf", "nan")
+        return float(value["float"]) if is_float else value
 
-def _parse(text: str, what: str) -> Json:
-    try:
-        value = parse_json(text, _special_float)
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{what!r} in the metadata is not JSON that we read: {error}") from error
-    if not isinstance(value, dict):
-        raise ModelFileError(f"{what!r} in the metadata is not a JSON object")
-    return value
-
-
-def _plain(value: object) -> object:
-    """The same value for JSON, which knows neither NumPy's numbers nor numbers that are not finite."""
-    value = plain(value)
-    return {"float": str(value)} if is_special(value) else value
-
-
-def _special_float(value: dict[str, object]) -> object:
-    if value.keys() == {"float"} and value["float"] in ("inf", "-inf", "nan"):
-        return float(value["float"])
-    return value
+    tables = []
+    for what in ("model", "crc32"):
+        try:
+            table = parse_json(metadata.get(what, ""), special_float)
+        except (ValueError, RecursionError) as error:
+            raise ModelFileError(f"{what!r} in the metadata is not JSON that we read: {error}") from error
+        if not isinstance(table, dict):
+            raise ModelFileError(f"{what!r} in the metadata is not a JSON object")
+        tables.append(table)
+    return tables[0], tables[1]
 
 
 # Arrays and values on their way to a file, under dotted names.

@@ -121,15 +121,6 @@ def read_header(file: IO[bytes], path: Path) -> tuple[dict[str, Entry], dict[str
     return entries, metadata, start
 
 
-def read_array(file: IO[bytes], path: Path, entry: Entry, start: int) -> np.ndarray:
-    """One array, read into memory. `read_header` has checked its size against the size of the file."""
-    array = np.empty(math.prod(entry.shape), DTYPES[entry.dtype])
-    file.seek(start + entry.begin)
-    if file.readinto(array.data) != array.nbytes:  # type: ignore[attr-defined]
-        raise CorpusError(f"{path}: byte {start + entry.begin}: the file became shorter while it was read")
-    return array.reshape(entry.shape)
-
-
 def map_array(pages: mmap.mmap, entry: Entry, start: int) -> np.ndarray:
     """One array of a mapped file, read-only: its pages are read when they are used. A copy of it where it does not lie
     at a multiple of its item size."""
@@ -151,20 +142,17 @@ class MappedFile:
 
     def ready(self, array: np.ndarray, begins: ArrayLike = 0, ends: ArrayLike | None = None) -> None:
         """Before items of an array are touched: all of them, or some ranges."""
-        self.check_length()
-        if self.fetch is not None and len(array):
-            at = array.ctypes.data - np.frombuffer(self.pages, np.uint8).ctypes.data
-            if 0 <= at < len(self.pages):  # not a copy
-                items = np.atleast_1d(begins), np.atleast_1d(len(array) if ends is None else ends)
-                self.fetch(*(at + item.astype(np.int64) * array.itemsize for item in items))
-
-    def check_length(self) -> None:
         size = self.pages.size()  # of the file, which this mapping keeps open
         if size < len(self.pages):
             raise CorpusError(
                 f"{self.path}: byte {size:,}: the file became shorter after it was opened; it had "
                 f"{len(self.pages):,} bytes"
             )
+        if self.fetch is not None and len(array):
+            at = array.ctypes.data - np.frombuffer(self.pages, np.uint8).ctypes.data
+            if 0 <= at < len(self.pages):  # not a copy
+                items = np.atleast_1d(begins), np.atleast_1d(len(array) if ends is None else ends)
+                self.fetch(*(at + item.astype(np.int64) * array.itemsize for item in items))
 
 
 def _entry(path: Path, name: str, e: Json) -> Entry:

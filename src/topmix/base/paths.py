@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from topmix.base.checks import CorpusError
 
@@ -58,12 +58,6 @@ class RemotePath(ThisPath):
         if not first.endswith(":"):  # what `relative_to` left
             return "/".join((first, *rest))
         return f"{first}//{'/' if first in LOCAL else ''}{'/'.join(rest)}"
-
-    def absolute(self) -> Self:
-        return self
-
-    def resolve(self, strict: bool = False) -> Self:
-        return self
 
     def ask(self, question: Callable[[AbstractFileSystem, str], T]) -> T:
         """What the file system says of this name."""

@@ -43,8 +43,7 @@ def local_copy(path: str | os.PathLike[str]) -> Path:
     url = str(path)
     with url_errors(url, of_data=True):
         files, name = file_system(url)
-        copy = _cached("files", url, remote_version(files, name))
-        with _one_at_a_time(copy):
+        with _cached("files", url, remote_version(files, name)) as copy:
             if not copy.exists():
                 with atomic_write(copy) as file:
                     copy_version(files, name, file)
@@ -79,11 +78,10 @@ class SparseCopy:
             files, name = file_system(url)
             about = files.info(name)
             self.version, self.size = version_of(about), int(about["size"])
-            self.path = _cached("parts", url, self.version)
-            marks, n_blocks = self.path.with_name(f"{self.path.name}.blocks"), -(-self.size // BLOCK)
-            with _one_at_a_time(self.path):
-                for made, size in ((self.path, self.size), (marks, n_blocks)):
-                    with open(made, "ab") as file:  # which a killed process may have left too short
+            with _cached("parts", url, self.version) as self.path:
+                marks, n_blocks = self.path.with_name(f"{self.path.name}.blocks"), -(-self.size // BLOCK)
+                for path, size in ((self.path, self.size), (marks, n_blocks)):
+                    with open(path, "ab") as file:  # which a killed process may have left too short
                         file.truncate(size)
             self._file = os.open(self.path, os.O_RDWR | getattr(os, "O_BINARY", 0))
             weakref.finalize(self, os.close, self._file)
@@ -96,38 +94,32 @@ class SparseCopy:
         np.add.at(wanted, begins[some] // BLOCK, 1)
         np.add.at(wanted, (ends[some] - 1) // BLOCK + 1, -1)
         missing = np.flatnonzero((np.cumsum(wanted[:-1]) > 0) & (self._marks == 0))
-        for batch in np.array_split(missing, range(BLOCKS_AT_A_TIME, len(missing), BLOCKS_AT_A_TIME)):
-            if len(batch):
-                self._fetch(batch)
-
-    def _fetch(self, blocks: NDArray[np.int64]) -> None:
-        runs = np.split(blocks, np.flatnonzero(np.diff(blocks) > 1) + 1)
-        begins = [int(run[0]) * BLOCK for run in runs]
-        ends = [min(self.size, (int(run[-1]) + 1) * BLOCK) for run in runs]
-        with url_errors(self.url, of_data=True):
-            files, name = file_system(self.url)
-            found = files.cat_ranges([name] * len(runs), begins, ends, on_error="raise")
-            if remote_version(files, name) != self.version:
-                raise CorpusError(f"{self.url}: was replaced by another file since it was opened")
-        for begin, end, data in zip(begins, ends, found, strict=True):
-            if len(data) != end - begin:
-                raise CorpusError(f"{self.url}: {len(data)} bytes came where {end - begin} were asked for")
-            os.lseek(self._file, begin, os.SEEK_SET)
-            os.write(self._file, data)
-        os.fsync(self._file)
-        self._marks[blocks] = 1
-
-
-def _cached(kind: str, url: str, version: str) -> Path:
-    """Where this version of a file is kept."""
-    folder = cache_folder() / kind / hashlib.sha256(f"{url} {version}".encode()).hexdigest()[:24]
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / PurePosixPath(url).name[-200:]
+        for first in range(0, len(missing), BLOCKS_AT_A_TIME):
+            blocks = missing[first : first + BLOCKS_AT_A_TIME]
+            runs = np.split(blocks, np.flatnonzero(np.diff(blocks) > 1) + 1)
+            starts = [int(run[0]) * BLOCK for run in runs]
+            stops = [min(self.size, (int(run[-1]) + 1) * BLOCK) for run in runs]
+            with url_errors(self.url, of_data=True):
+                files, name = file_system(self.url)
+                pieces = files.cat_ranges([name] * len(runs), starts, stops, on_error="raise")
+                if remote_version(files, name) != self.version:
+                    raise CorpusError(f"{self.url}: was replaced by another file since it was opened")
+            for start, stop, data in zip(starts, stops, pieces, strict=True):
+                if len(data) != stop - start:
+                    raise CorpusError(f"{self.url}: {len(data)} bytes came where {stop - start} were asked for")
+                os.lseek(self._file, start, os.SEEK_SET)
+                os.write(self._file, data)
+            os.fsync(self._file)
+            self._marks[blocks] = 1
 
 
 @contextmanager
-def _one_at_a_time(path: Path) -> Iterator[None]:
-    """Several workers of a machine want the same file at the same moment: one fetches it, the others wait."""
+def _cached(kind: str, url: str, version: str) -> Iterator[Path]:
+    """Where this version of a file is kept. Several workers of a machine want the same file at the same moment: one
+    fetches it, the others wait."""
+    folder = cache_folder() / kind / hashlib.sha256(f"{url} {version}".encode()).hexdigest()[:24]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / PurePosixPath(url).name[-200:]
     with open(path.with_name(f"{path.name}.lock"), "ab") as file:
         lock_file(file, wait=True)  # Windows has no such lock: there each fetches it, and the last copy stays
-        yield
+        yield path

@@ -24,7 +24,7 @@ from topmix.base.atomic import check_plain_file
 from topmix.base.checks import CorpusError
 from topmix.base.component import is_whole
 from topmix.base.paths import is_remote, path_of
-from topmix.corpus.counts import MAX_WORDS, CorpusRows, CountRows, as_rows, check_lengths, check_n_words, tidy
+from topmix.corpus.counts import MAX_WORDS, CorpusRows, as_rows, check_lengths, check_n_words, tidy
 from topmix.corpus.store import Part, open_store, write_store
 from topmix.corpus.vocabulary import Strings, starts_of
 
@@ -104,7 +104,25 @@ class RowBuilder(Generic[C]):
         """Add documents that come one by one."""
         source, d = iter(rows), 0
         while chunk := list(islice(source, BLOCK_ROWS)):
-            self.append(*_pack(chunk, d), names=None if names is None else names[d : d + len(chunk)])
+            lengths: list[int] = []
+            index: list[int] = []
+            value: list[float] = []
+            for n, row in enumerate(chunk, d):
+                before = len(index)
+                try:
+                    for word, count in row.items() if isinstance(row, Mapping) else row:
+                        if not is_whole(word):
+                            raise TypeError(f"{word!r} is not a word id, which is an integer")
+                        index.append(int(word))
+                        value.append(count)
+                except (TypeError, ValueError) as error:
+                    raise CorpusError(f"row {n}: expected pairs (word id, count) or a mapping: {error}") from error
+                lengths.append(len(index) - before)
+            try:
+                block = as_rows(starts_of(lengths), np.array(index, np.int64), np.array(value, np.float64))
+            except (TypeError, ValueError, OverflowError) as error:
+                raise CorpusError(f"rows {d} to {d + len(chunk) - 1}: {error}") from error
+            self.append(*block, names=None if names is None else names[d : d + len(chunk)])
             d += len(chunk)
         if names is not None and len(names) != d:
             raise CorpusError(f"there are {len(names)} names for {d} documents")
@@ -178,35 +196,25 @@ class RowBuilder(Generic[C]):
         folder = None if is_remote(path) else path.parent
         self._file = tempfile.TemporaryFile(dir=folder, buffering=1 << 20)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
-        while self._parts:
-            self._store(self._parts.pop(0))
 
     def _end_part(self) -> None:
         if self._blocks:
-            self._store(_joined(self._blocks))
+            self._parts.append(_joined(self._blocks))
             self._n_entries_in_blocks = 0
-
-    def _store(self, part: Part) -> None:
-        if self._file is None:
-            self._parts.append(part)
-            return
-        self._begins.append(self._file.seek(0, os.SEEK_END))
-        for array in part:
-            np.save(self._file, array)
-
-    def _stored(self) -> Iterator[Part]:
-        """All parts. Those in memory are given up one by one."""
-        while self._parts:
-            yield self._parts.pop(0)
-        for begin in self._begins:
-            assert self._file is not None
-            self._file.seek(begin)
-            yield Part(*(np.load(self._file) for _ in Part._fields))
+        while self._file is not None and self._parts:
+            self._begins.append(self._file.seek(0, os.SEEK_END))
+            for array in self._parts.pop(0):
+                np.save(self._file, array)
 
     def _renumbered(self, columns: NDArray[np.int64] | None, n_words: int) -> Iterator[Part]:
-        """All parts with new column numbers."""
+        """All parts with new column numbers. Those in memory are given up one by one."""
         first_row = 0
-        for part in self._stored():
+        for begin in self._begins if self._file is not None else range(len(self._parts)):
+            if self._file is None:
+                part = self._parts.pop(0)
+            else:
+                self._file.seek(begin)
+                part = Part(*(np.load(self._file) for _ in Part._fields))
             if columns is not None:
                 indptr, words, counts = tidy(*part.rows(), n_words, remap=columns, first_row=first_row)
                 part = part._replace(lengths=np.diff(indptr), words=words, counts=counts)
@@ -231,24 +239,3 @@ def _joined(parts: list[Part]) -> Part:
             end += len(array)
         wholes.append(whole)
     return Part(*wholes)
-
-
-def _pack(chunk: list[Row], first_row: int) -> CountRows:
-    lengths: list[int] = []
-    index: list[int] = []
-    value: list[float] = []
-    for n, row in enumerate(chunk):
-        before = len(index)
-        try:
-            for word, count in row.items() if isinstance(row, Mapping) else row:
-                if not is_whole(word):
-                    raise TypeError(f"{word!r} is not a word id, which is an integer")
-                index.append(int(word))
-                value.append(count)
-        except (TypeError, ValueError) as error:
-            raise CorpusError(f"row {first_row + n}: expected pairs (word id, count) or a mapping: {error}") from error
-        lengths.append(len(index) - before)
-    try:
-        return as_rows(starts_of(lengths), np.array(index, np.int64), np.array(value, np.float64))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise CorpusError(f"rows {first_row} to {first_row + len(chunk) - 1}: {error}") from error

@@ -133,8 +133,8 @@ class Corpus:
         """The same documents, with what stands beside each of them. A column that is None stays what it was."""
         if vectors is not None and len(vectors) != self.n_docs:
             raise ValueError(f"there are {len(vectors)} vectors and {self.n_docs} documents: each needs one of both")
-        given = {"design": design, "version": version, "vectors": vectors}
-        return self._with({name: column for name, column in given.items() if column is not None})
+        columns = {"design": design, "version": version, "vectors": vectors}
+        return self._with({name: column for name, column in columns.items() if column is not None})
 
     def named(self, names: Sequence[str] | None) -> Corpus:
         """The same documents with these names, or with none."""
@@ -272,13 +272,32 @@ class Corpus:
         """The chosen documents, with the same vocabulary. A slice shares memory; a list, mask or array copies."""
         if isinstance(rows, tuple) and len(rows) == 2 and (rows[1] is Ellipsis or rows[1] == slice(None)):
             rows = rows[0]  # as scikit-learn chooses the rows of an array
-        if is_whole(rows):
-            d = int(self._numbers(np.array([int(rows)]))[0])
-            rows = slice(d, d + 1)
-        if not isinstance(rows, slice):
-            return self._part(self._numbers(np.asarray(rows)))
-        begin, end, step = rows.indices(self.n_docs)
-        return self._part(range(begin, max(begin, end)) if step == 1 else np.arange(begin, end, step))
+        numbers: range | NDArray[np.int64]
+        if isinstance(rows, slice):
+            begin, end, step = rows.indices(self.n_docs)
+            numbers = range(begin, max(begin, end)) if step == 1 else np.arange(begin, end, step)
+        else:
+            numbers = np.array([int(rows)]) if is_whole(rows) else np.asarray(rows)
+            if numbers.ndim != 1:
+                raise IndexError("choose documents by a number, a slice, or a one-dimensional array or mask")
+            if numbers.dtype == bool:
+                if len(numbers) != self.n_docs:
+                    raise IndexError(f"the mask has {len(numbers)} entries, but the corpus has {self.n_docs} documents")
+                numbers = np.flatnonzero(numbers)
+            elif numbers.size and numbers.dtype.kind not in "iu":
+                raise IndexError(f"document numbers must be integers, not {numbers.dtype}")
+            outside = numbers[(numbers < -self.n_docs) | (numbers >= self.n_docs)]
+            if outside.size:
+                raise IndexError(f"document {outside[0]} does not exist: the corpus has {self.n_docs}")
+            numbers = numbers.astype(np.int64) % max(self.n_docs, 1)
+            numbers = range(int(numbers[0]), int(numbers[0]) + 1) if is_whole(rows) else numbers
+        chosen = slice(numbers.start, numbers.stop) if isinstance(numbers, range) else numbers
+        taken, names = CorpusRows(self._rows.some(numbers), source=self._rows.source), self.names
+        if names is not None:
+            names = names[chosen] if isinstance(chosen, slice) else [names[d] for d in chosen.tolist()]
+        part = Corpus.of_rows(taken, self.n_words, self.vocabulary, names, self.meta)
+        columns = {"design": self.design, "version": self.version, "vectors": self.vectors}
+        return part._with({name: column[chosen] for name, column in columns.items() if column is not None})
 
     def __iter__(self) -> Iterator[Corpus]:
         return (self[d] for d in range(self.n_docs))
@@ -352,31 +371,6 @@ class Corpus:
     def offsets(self) -> NDArray[np.int64]:
         """`indptr`. Of a saved corpus it is checked by itself: the rows are not read."""
         return self._rows.offsets()
-
-    def _part(self, numbers: range | NDArray[np.int64]) -> Corpus:
-        """A corpus of rows of this one. Here rows of a file are checked."""
-        rows, names = CorpusRows(self._rows.some(numbers), source=self._rows.source), self.names
-        chosen = slice(numbers.start, numbers.stop) if isinstance(numbers, range) else numbers
-        if names is not None:
-            names = names[chosen] if isinstance(chosen, slice) else [names[d] for d in chosen.tolist()]
-        part = Corpus.of_rows(rows, self.n_words, self.vocabulary, names, self.meta)
-        columns = {"design": self.design, "version": self.version, "vectors": self.vectors}
-        return part._with({name: column[chosen] for name, column in columns.items() if column is not None})
-
-    def _numbers(self, rows: np.ndarray) -> NDArray[np.int64]:
-        """Of documents that are chosen by numbers or by a mask."""
-        if rows.ndim != 1:
-            raise IndexError("choose documents by a number, a slice, or a one-dimensional array or mask")
-        if rows.dtype == bool:
-            if len(rows) != self.n_docs:
-                raise IndexError(f"the mask has {len(rows)} entries, but the corpus has {self.n_docs} documents")
-            return np.flatnonzero(rows)
-        if rows.size and rows.dtype.kind not in "iu":
-            raise IndexError(f"document numbers must be integers, not {rows.dtype}")
-        outside = rows[(rows < -self.n_docs) | (rows >= self.n_docs)]
-        if outside.size:
-            raise IndexError(f"document {outside[0]} does not exist: the corpus has {self.n_docs}")
-        return rows.astype(np.int64) % max(self.n_docs, 1)
 
 
 class CorpusBuilder(RowBuilder[Corpus]):

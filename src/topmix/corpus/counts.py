@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, Protocol, TypeAlias, runtime_checkable
 
@@ -105,27 +105,16 @@ class CorpusRows:
 
     def some(self, numbers: range | NDArray[np.int64]) -> CountRows:
         """Rows of these numbers, checked. Those of a range share memory."""
-        offsets, (_, index, value) = self.offsets(), self.arrays
+        offsets, index, value = self.arrays
         if isinstance(numbers, range):
             first, last = int(offsets[numbers.start]), int(offsets[numbers.stop])
-            self.ready(first, last)
             indptr = offsets[numbers.start : numbers.stop + 1]
-            rows = indptr - first if first else indptr, index[first:last], value[first:last]
-        else:
-            starts, lengths = offsets[numbers], offsets[numbers + 1] - offsets[numbers]
-            self.ready(starts, starts + lengths)
-            indptr = np.zeros(len(numbers) + 1, np.int64)
-            np.cumsum(lengths, out=indptr[1:])
-            entries = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
-            rows = indptr, index[entries], value[entries]
-        self.check(rows, numbers)
-        return rows
-
-    def ready(self, begins: ArrayLike, ends: ArrayLike) -> None:
-        """Before entries are taken out: these ranges of them."""
-
-    def check(self, rows: CountRows, numbers: Iterable[int]) -> None:
-        """Check rows that were taken out: `numbers` says which they are."""
+            return indptr - first if first else indptr, index[first:last], value[first:last]
+        starts, lengths = offsets[numbers], offsets[numbers + 1] - offsets[numbers]
+        indptr = np.zeros(len(numbers) + 1, np.int64)
+        np.cumsum(lengths, out=indptr[1:])
+        entries = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
+        return indptr, index[entries], value[entries]
 
 
 class StoredRows(CorpusRows):
@@ -144,15 +133,15 @@ class StoredRows(CorpusRows):
         self._all_checked = self._offsets_checked = False
 
     def offsets(self) -> NDArray[np.int64]:
-        self.file.check_length()
+        indptr = self.arrays[0]
+        self.file.ready(indptr, 0, 0)
         if not self._offsets_checked:
-            indptr = self.arrays[0]
             falls = np.flatnonzero(indptr[1:] < indptr[:-1])
             if len(falls):
                 d = int(falls[0])
                 self._refuse(f"row {d}: indptr goes from {indptr[d]} to {indptr[d + 1]}, but must not fall")
             self._offsets_checked = True  # the ends were compared with the header
-        return self.arrays[0]
+        return indptr
 
     def all(self) -> CountRows:
         for array in self.arrays[1:]:
@@ -166,14 +155,13 @@ class StoredRows(CorpusRows):
             self._all_checked = self._offsets_checked = True
         return self.arrays
 
-    def ready(self, begins: ArrayLike, ends: ArrayLike) -> None:
+    def some(self, numbers: range | NDArray[np.int64]) -> CountRows:
+        offsets = self.offsets()
+        begins, ends = (numbers.start, numbers.stop) if isinstance(numbers, range) else (numbers, numbers + 1)
         for array in self.arrays[1:]:
-            self.file.ready(array, begins, ends)
-
-    def check(self, rows: CountRows, numbers: Iterable[int]) -> None:
-        if self._all_checked:
-            return
-        problem, _ = _core.check_saved_rows(*rows, self.n_words, 0, threads())
+            self.file.ready(array, offsets[begins], offsets[ends])
+        rows = super().some(numbers)
+        problem = "" if self._all_checked else _core.check_saved_rows(*rows, self.n_words, 0, threads())[0]
         if problem:
             for n, d in enumerate(numbers):
                 a, b = rows[0][n], rows[0][n + 1]
@@ -182,6 +170,7 @@ class StoredRows(CorpusRows):
                 if problem:
                     self._refuse(problem)
             self._refuse(problem)
+        return rows
 
     def _refuse(self, problem: str) -> NoReturn:
         raise CorpusError(f"{self.path}: {problem}")
@@ -239,25 +228,27 @@ def check_sparse(X: Sparse) -> None:
     if len(X.shape) != 2:
         _refuse(X, f"has {len(X.shape)} dimensions; expected a matrix of shape (documents, words)")
     n_rows, n_cols = (int(n) for n in X.shape)
-    if X.format in ("csr", "csc"):
-        major, minor, what = (n_rows, n_cols, "column") if X.format == "csr" else (n_cols, n_rows, "row")
-        _check_offsets(X, major)
-        if np.ndim(X.data) != 1 or len(X.data) < int(X.indptr[-1]):
-            _refuse(X, f"has {np.shape(X.data)} numbers for {X.indptr[-1]} entries")
-        _check_numbers(X, what, X.indices, minor)
+    if X.format in ("csr", "csc", "bsr"):
+        major, minor, what = (n_cols, n_rows, "row") if X.format == "csc" else (n_rows, n_cols, "column")
+        if X.format == "bsr":
+            height, width = np.shape(X.data)[1:] if np.ndim(X.data) == 3 else (0, 0)
+            if not height or not width or n_rows % height or n_cols % width:
+                _refuse(X, f"has blocks of shape {np.shape(X.data)[1:]}, which do not divide {n_rows} × {n_cols}")
+            major, minor, what = n_rows // height, n_cols // width, "column of blocks"
+        indptr, indices = np.asarray(X.indptr), np.asarray(X.indices)
+        if indptr.ndim != 1 or len(indptr) != major + 1 or indptr.dtype.kind not in "iu":
+            said = f"has an indptr of {indptr.dtype} and shape {indptr.shape}"
+            _refuse(X, f"{said}; expected {major + 1} whole numbers")
+        if indptr[0] != 0 or indptr[-1] > len(indices) or np.any(indptr[1:] < indptr[:-1]):
+            _refuse(X, f"has an indptr that does not rise from 0 to {len(indices)}")
+        if np.ndim(X.data) != (3 if X.format == "bsr" else 1) or len(X.data) < int(indptr[-1]):
+            _refuse(X, f"has {np.shape(X.data)} numbers for {indptr[-1]} entries")
+        _check_numbers(X, what, indices, minor)
     elif X.format == "coo":
         _check_numbers(X, "row", X.row, n_rows)
         _check_numbers(X, "column", X.col, n_cols)
         if not (np.ndim(X.data) == 1 and len(X.row) == len(X.col) == len(X.data)):
             _refuse(X, "does not have one row, one column and one number for each entry")
-    elif X.format == "bsr":
-        height, width = np.shape(X.data)[1:] if np.ndim(X.data) == 3 else (0, 0)
-        if not height or not width or n_rows % height or n_cols % width:
-            _refuse(X, f"has blocks of shape {np.shape(X.data)[1:]}, which do not divide {n_rows} × {n_cols}")
-        _check_offsets(X, n_rows // height)
-        if len(X.data) < int(X.indptr[-1]):
-            _refuse(X, f"has {len(X.data)} blocks, but indptr ends at {X.indptr[-1]}")
-        _check_numbers(X, "column of blocks", X.indices, n_cols // width)
     elif X.format == "lil":
         for d, (columns, numbers) in enumerate(zip(X.rows, X.data, strict=True)):
             if len(columns) != len(numbers) or not all(0 <= column < n_cols for column in columns):
@@ -267,14 +258,6 @@ def check_sparse(X: Sparse) -> None:
             _refuse(X, f"has an entry at {outside[0]!r}, outside its shape {n_rows} × {n_cols}")
     elif len(np.unique(X.offsets)) != len(X.offsets) or X.data.ndim != 2 or len(X.data) != len(X.offsets):
         _refuse(X, "does not have one offset for each of its diagonals")
-
-
-def _check_offsets(X: Sparse, n: int) -> None:
-    indptr, indices = np.asarray(X.indptr), np.asarray(X.indices)
-    if indptr.ndim != 1 or len(indptr) != n + 1 or indptr.dtype.kind not in "iu":
-        _refuse(X, f"has an indptr of {indptr.dtype} and shape {indptr.shape}; expected {n + 1} whole numbers")
-    if indptr[0] != 0 or indptr[-1] > len(indices) or np.any(indptr[1:] < indptr[:-1]):
-        _refuse(X, f"has an indptr that does not rise from 0 to {len(indices)}")
 
 
 def _check_numbers(X: Sparse, what: str, numbers: np.ndarray, n: int) -> None:

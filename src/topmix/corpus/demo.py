@@ -78,10 +78,7 @@ def demo_corpus(*, refresh: bool = False) -> Corpus:
 
 
 def cache_path() -> Path:
-    """The cache file for the installed versions.
-
-    The folder is $TOPMIX_CACHE, $XDG_CACHE_HOME/topmix or the usual cache folder of the platform.
-    """
+    """The file in the cache for the installed versions."""
     versions = [version("scikit-learn" if name == "sklearn" else name) for name in (*PACKAGES, "topmix")]
     where = f"{sys.implementation.name} {platform.python_version()} {sys.platform} {platform.machine()}"
     digest = hashlib.sha256(f"{RECIPE} {versions} {where}".encode()).hexdigest()[:16]

@@ -108,9 +108,16 @@ def text_blocks(texts: Iterable[Text], names: Iterable[str] | None = None) -> Bl
     """Texts in blocks that are large enough for one native call."""
     if isinstance(texts, str | bytes):
         raise ValueError("texts is a single string: pass a list of texts, such as [text]")
-    if names is not None:
-        return document_blocks(_zip_names(texts, names))
-    return _blocks((None, run) for run in _runs(texts))
+    if names is None:
+        return document_blocks(texts, named=False)
+
+    def documents(names: Iterable[str]) -> Iterator[tuple[str, Text]]:
+        for n, (name, text) in enumerate(zip_longest(names, texts, fillvalue=_END)):
+            if name is _END or text is _END:
+                raise ValueError(f"{'names' if name is _END else 'texts'} ended after {n}: pass one name per text")
+            yield str(name), text
+
+    return document_blocks(documents(names))
 
 
 @dataclass(frozen=True)
@@ -120,38 +127,27 @@ class NamedTexts:
     documents: Iterable[tuple[str, Text]]
 
 
-def document_blocks(documents: Iterable[tuple[str, Text]]) -> Blocks:
-    """Texts and their names in blocks."""
-    return _blocks(tuple(zip(*run)) for run in _runs(documents))  # type: ignore[misc]
-
-
-def _zip_names(texts: Iterable[Text], names: Iterable[str]) -> Iterator[tuple[str, Text]]:
-    for n, (name, text) in enumerate(zip_longest(names, texts, fillvalue=_END)):
-        if name is _END or text is _END:
-            raise ValueError(f"{'names' if name is _END else 'texts'} ended after {n}: pass one name per text")
-        yield str(name), text
-
-
-def _runs(items: Iterable[T]) -> Iterator[list[T]]:
-    """A few items at a time: Python loops over runs in less time than over items."""
-    items = iter(items)
-    while run := list(islice(items, RUN_TEXTS)):
-        yield run
-
-
-def _blocks(runs: Iterable[tuple[Sequence[str] | None, Sequence[Text]]]) -> Blocks:
-    """(names, texts) in blocks that are large enough for one native call."""
+def document_blocks(documents: Iterable[Any], *, named: bool = True) -> Blocks:
+    """Pairs (name, text), or with named=False texts alone, in blocks that are large enough for one native call."""
     names: list[str] = []
     texts: list[Text] = []
     chars = n = 0
-    for names_of_run, run in runs:
+    items = iter(documents)
+    while run := list(islice(items, RUN_TEXTS)):  # Python loops over runs in less time than over texts
+        if named:
+            names += [name for name, _ in run]
+            run = [text for _, text in run]
         if set(map(type, run)) != {str}:
-            for i, text in enumerate(run):
+            for i, text in enumerate(run, n):
+                if isinstance(text, bytes):
+                    raise TypeError(f"text {i} is bytes: decode it first, for instance with .decode('utf-8')")
                 if not is_text(text):
-                    raise TypeError(_not_a_text(n + i, text))
+                    said = f"text {i} is not a string but {type(text).__name__}"
+                    if text is None or text != text:
+                        raise TypeError(f"{said}: {text!r}; drop it, or pass '' for an empty text")
+                    raise TypeError(f"{said}: {text!r:.60}")
             run = [as_text(text) for text in run]
         texts += run
-        names += names_of_run or ()
         n += len(run)
         chars += sum(map(len, run))
         if chars >= BLOCK_CHARS or len(texts) >= BLOCK_TEXTS:
@@ -159,11 +155,3 @@ def _blocks(runs: Iterable[tuple[Sequence[str] | None, Sequence[Text]]]) -> Bloc
             names, texts, chars = [], [], 0
     if texts:
         yield names or None, texts
-
-
-def _not_a_text(n: int, item: object) -> str:
-    if isinstance(item, bytes):
-        return f"text {n} is bytes: decode it first, for instance with .decode('utf-8')"
-    if item is None or item != item:
-        return f"text {n} is not a string but {type(item).__name__}: {item!r}; drop it, or pass '' for an empty text"
-    return f"text {n} is not a string but {type(item).__name__}: {item!r:.60}"

@@ -69,7 +69,12 @@ def sample_lda(
     if topic_word is None:
         phi = rng.dirichlet(prior_of(topic_word_prior, "topic_word_prior", n_words), size=n_topics)
     else:
-        phi = _given_topics(topic_word)
+        phi = np.array(topic_word, dtype=np.float64)
+        if phi.ndim != 2 or 0 in phi.shape:
+            raise ValueError(f"topic_word has the shape {phi.shape}; it must have the shape (topics, words)")
+        if not np.all(phi >= 0) or not np.all(np.isfinite(phi)) or not np.all(phi.sum(axis=1) > 0):
+            raise ValueError("topic_word must be finite and not negative, and every row must have a positive entry")
+        phi /= phi.sum(axis=1, keepdims=True)
         n_topics, n_words = phi.shape
     alpha = prior_of(doc_topic_prior, "doc_topic_prior", n_topics)
     if topic_sizes is not None:
@@ -88,34 +93,19 @@ def sample_lda(
 
     theta = rng.dirichlet(alpha, size=n_docs)
     theta /= theta.sum(axis=1, keepdims=True)
-    doc, word, topic = _tokens(rng, rng.multinomial(lengths, theta), phi)
+    n_dk = rng.multinomial(lengths, theta)
+    docs, words = [], []
+    for k, weights in enumerate(phi):
+        cdf = np.cumsum(weights)
+        docs.append(np.repeat(np.arange(n_docs), n_dk[:, k]))
+        # u < cdf[-1], and "right" skips words of weight 0: no word of probability 0 is drawn.
+        u = np.minimum(rng.random(len(docs[k])) * cdf[-1], np.nextafter(cdf[-1], 0))
+        words.append(np.searchsorted(cdf, u, side="right"))
+    topic = np.repeat(np.arange(n_topics), n_dk.sum(axis=0))
 
-    cell = doc * n_words + word
+    cell = np.concatenate(docs) * n_words + np.concatenate(words)
     cells, count = np.unique(cell, return_counts=True)
     indptr = np.searchsorted(cells, np.arange(n_docs + 1, dtype=np.int64) * n_words)
     vocabulary = [f"word{v:0{len(str(n_words - 1))}d}" for v in range(n_words)]
     corpus = Corpus(indptr, cells % n_words, count, n_words, vocabulary)
     return LdaSample(corpus, phi, theta, topic[np.argsort(cell, kind="stable")].astype(np.int32))
-
-
-def _tokens(rng: np.random.Generator, n_dk: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(doc, word, topic) of every token, topic by topic."""
-    docs, words = [], []
-    for k, weights in enumerate(phi):
-        doc = np.repeat(np.arange(len(n_dk)), n_dk[:, k])
-        cdf = np.cumsum(weights)
-        # u < cdf[-1], and "right" skips words of weight 0: no word of probability 0 is drawn.
-        u = np.minimum(rng.random(len(doc)) * cdf[-1], np.nextafter(cdf[-1], 0))
-        docs.append(doc)
-        words.append(np.searchsorted(cdf, u, side="right"))
-    topic = np.repeat(np.arange(len(phi)), n_dk.sum(axis=0))
-    return np.concatenate(docs), np.concatenate(words), topic
-
-
-def _given_topics(topic_word: npt.ArrayLike) -> np.ndarray:
-    phi = np.array(topic_word, dtype=np.float64)
-    if phi.ndim != 2 or 0 in phi.shape:
-        raise ValueError(f"topic_word has the shape {phi.shape}; it must have the shape (topics, words)")
-    if not np.all(phi >= 0) or not np.all(np.isfinite(phi)) or not np.all(phi.sum(axis=1) > 0):
-        raise ValueError("topic_word must be finite and not negative, and every row must have a positive entry")
-    return phi / phi.sum(axis=1, keepdims=True)

@@ -26,7 +26,14 @@ def resolve_stop_words(stop_words: str | Iterable[str] | None) -> list[str]:
     if stop_words is None:
         return []
     if isinstance(stop_words, str):
-        return _stop_words_of(stop_words)
+        if stop_words == "english":
+            from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+            return sorted(ENGLISH_STOP_WORDS)
+        if stop_words not in FUNCTION_WORDS:
+            known = ", ".join(("english", *FUNCTION_WORDS))
+            raise ValueError(f"stop_words={stop_words!r}: pass a list of words, None, or one of {known}")
+        return sorted(FUNCTION_WORDS[stop_words])
     words = set(stop_words)
     check_strings(words, "stop_words")
     return sorted(words)
@@ -34,7 +41,7 @@ def resolve_stop_words(stop_words: str | Iterable[str] | None) -> list[str]:
 
 def looks_english(terms: Iterable[tuple[str, int]]) -> bool:
     """Whether texts with these words and frequencies are English: at least a fifth of the tokens are stop words."""
-    stop_words, stopped, total = set(_stop_words_of("english")), 0, 0
+    stop_words, stopped, total = set(resolve_stop_words("english")), 0, 0
     for term, count in terms:
         total += count
         stopped += count if term.lower() in stop_words else 0
@@ -44,12 +51,12 @@ def looks_english(terms: Iterable[tuple[str, int]]) -> bool:
 def other_stop_words(words: Container[str], is_english: bool) -> dict[str, list[str]]:
     """Function words, by language, of the languages other than English that some of the texts with these words are in:
     those of which a third of the function words is there."""
-    found = {}
+    present = {}
     for language, function_words in FUNCTION_WORDS.items():
         telling = [word for word in function_words if len(word) > 1 and word not in _ALSO_ENGLISH]
         if sum(word in words for word in telling) >= PRESENT * len(telling):
-            found[language] = [word for word in (telling if is_english else function_words) if word in words]
-    return found
+            present[language] = [word for word in (telling if is_english else function_words) if word in words]
+    return present
 
 
 def stemmer_of(language: str) -> Callable[[str], str]:
@@ -59,18 +66,6 @@ def stemmer_of(language: str) -> Callable[[str], str]:
     except ImportError as error:
         raise ImportError("stemming needs the package snowballstemmer: pip install 'topmix[languages]'") from error
     if language not in snowballstemmer.algorithms():
-        raise ValueError(
-            f"stemmer={language!r}: pass one of {', '.join(sorted(snowballstemmer.algorithms()))}, or None"
-        )
+        known = ", ".join(sorted(snowballstemmer.algorithms()))
+        raise ValueError(f"stemmer={language!r}: pass one of {known}, or None")
     return snowballstemmer.stemmer(language).stemWord
-
-
-def _stop_words_of(language: str) -> list[str]:
-    if language == "english":
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-        return sorted(ENGLISH_STOP_WORDS)
-    if language not in FUNCTION_WORDS:
-        known = ", ".join(("english", *FUNCTION_WORDS))
-        raise ValueError(f"stop_words={language!r}: pass a list of words, None, or one of {known}")
-    return sorted(FUNCTION_WORDS[language])

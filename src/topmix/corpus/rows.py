@@ -160,15 +160,12 @@ class SparseArray:
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
         return np.asarray(self.csr[rows].toarray())  # dense
 
-    def part(self, rows: slice | np.ndarray) -> SparseArray:
-        """The chosen rows, sparse."""
-        return SparseArray(self.csr[rows])
-
 
 class SparseRows(Rows):
     """N sparse rows of D numbers, float32 or float64, of a csr_array that was checked (corpus/counts.py). Immutable."""
 
-    data: SparseArray  # type: ignore[assignment]  # as sparse rows are held
+    csr: sp.csr_array
+    data: SparseArray  # type: ignore[assignment]  # in the place of an array
     is_sparse: ClassVar[bool] = True
 
     def __init__(self, X: sp.csr_array, feature_names: Sequence[str] | None = None) -> None:
@@ -176,13 +173,9 @@ class SparseRows(Rows):
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        self.data = SparseArray(X)
+        self.csr, self.data = X, SparseArray(X)
         self.feature_names = None if feature_names is None else tuple(feature_names)
         self.path = None
-
-    @property
-    def csr(self) -> sp.csr_array:  # type: ignore[override]
-        return self.data.csr
 
     @property
     def nnz(self) -> int:
@@ -232,8 +225,8 @@ class GroupedRows(Rows):
 
     def __getitem__(self, groups: slice | ArrayLike) -> GroupedRows:
         """The chosen groups; their rows stay where they are."""
-        order, starts = self._each(np.arange(len(self))[groups])  # type: ignore[index]  # lists, too
-        return GroupedRows(self.rows, starts, order, texts=self.texts)
+        order, starts = self.of_groups(np.arange(len(self))[groups])  # type: ignore[index]  # lists, too
+        return GroupedRows(self.rows, starts, np.asarray(order), texts=self.texts)
 
     @property
     def groups(self) -> GroupedRows:  # type: ignore[override]
@@ -253,9 +246,9 @@ class GroupedRows(Rows):
     def of_row(self) -> NDArray[np.int64]:
         """[N] the group of each row; -1 where it is in none."""
         rows, starts = self.of_groups(slice(None))
-        found = np.full(len(self.rows), -1)
-        found[rows] = np.repeat(np.arange(len(self)), np.diff(starts))
-        return found
+        group = np.full(len(self.rows), -1)
+        group[rows] = np.repeat(np.arange(len(self)), np.diff(starts))
+        return group
 
     def summed(self, of_rows: sp.csr_array) -> sp.csr_array:
         """[groups, V] from [N, V] of rows."""
@@ -265,15 +258,15 @@ class GroupedRows(Rows):
 
     def means(self) -> Rows:
         """The mean row of each group, some groups at a time."""
-        found = np.zeros(self.shape, np.float32)
+        means = np.zeros(self.shape, np.float32)
         step = max(1, BLOCK_BYTES // max(1, self.rows.shape[1] * 8 * max(1, int(self.lengths().mean()))))
         for begin in range(0, len(self), step):
             rows, starts = self.of_groups(slice(begin, begin + step))
             some = np.flatnonzero(np.diff(starts))
             if len(some):
                 sums = np.add.reduceat(np.asarray(self.data[rows], np.float64), starts[some], axis=0)
-                found[begin + some] = sums / np.diff(starts)[some, None]
-        return Rows(found, self.feature_names, check=False)
+                means[begin + some] = sums / np.diff(starts)[some, None]
+        return Rows(means, self.feature_names, check=False)
 
     def lengths(self, weight: np.ndarray | None = None) -> NDArray[np.float64]:
         """[groups] rows of each, or their weight."""
@@ -288,9 +281,7 @@ class GroupedRows(Rows):
             begin, end = self.starts[a], self.starts[max(a, b)]
             rows = slice(int(begin), int(end))
             return rows if self.order is None else self.order[rows], self.starts[a : b + 1] - begin
-        return self._each(np.arange(len(self))[groups])
-
-    def _each(self, chosen: np.ndarray) -> tuple[np.ndarray, NDArray[np.int64]]:
+        chosen = np.arange(len(self))[groups]
         sizes = np.diff(self.starts)[chosen]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         each = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])

@@ -213,7 +213,7 @@ class VectorShard:
     def sparse_rows(self) -> sp.csr_array:
         """[rows, D] of sparse rows."""
         assert isinstance(self.data, SparseArray)
-        return self.data.part(self.rows).csr
+        return self.data.csr[self.rows]
 
     def in_place(self, dtype: DTypeLike) -> tuple[np.ndarray, np.ndarray | None]:
         """An array, and which of its rows are those of the shard, None for all: so kernels need no copy of rows that
@@ -246,7 +246,7 @@ class VectorShard:
         data = self.data
         beside = {f.name: vars(self)[f.name] for f in fields(self)}
         if isinstance(data, SparseArray):
-            data = data.part(self.rows)
+            data = SparseArray(data.csr[self.rows])
         elif (mapped := MappedArray.of(data)) is not None:
             return beside | {"data": mapped}
         else:

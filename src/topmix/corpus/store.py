@@ -104,12 +104,11 @@ def write_store(
     counts = {"n_docs": n_docs, "n_words": n_words, "nnz": nnz}
     text_bytes = {} if vocabulary is None else {"vocabulary": len(vocabulary.arrays()[0])}
     text_bytes |= {"names": name_bytes} if is_named else {}
-    lengths = {
-        name: text_bytes.get(name, _length(name, counts))
-        for name in ARRAYS
-        if name in ROWS or name.removesuffix("_offsets") in text_bytes
-    }
-    entries = plan({name: (ARRAYS[name][0], (n,)) for name, n in lengths.items()})
+    sizes: dict[str, tuple[str, tuple[int, ...]]] = {}
+    for name, (dtype, what, more) in ARRAYS.items():
+        if name in ROWS or name.removesuffix("_offsets") in text_bytes:
+            sizes[name] = dtype, (text_bytes[name] if name in text_bytes else counts[what] + more,)
+    entries = plan(sizes)
     try:
         text_of_meta = json.dumps(dict(meta), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -220,12 +219,6 @@ def open_store(path: Path, *, verify: bool, whole: bool = False) -> Stored:
     return rows, strings.get("vocabulary"), strings.get("names"), json.loads(metadata["meta"])
 
 
-def _length(name: str, counts: Mapping[str, int]) -> int:
-    """Of an array that is no text."""
-    _, what, more = ARRAYS[name]
-    return counts.get(what, 0) + more
-
-
 def _compare_checksums(
     file: IO[bytes],
     path: Path,
@@ -288,8 +281,8 @@ def _check_entries(path: Path, entries: dict[str, Entry], counts: dict[str, int]
         partner = name.removesuffix("_offsets") if name.endswith("_offsets") else f"{name}_offsets"
         if name not in ARRAYS or (name not in ROWS and partner not in entries):
             raise CorpusError(f"{path}: byte 8: the header has the array {name!r}, which is not part of a corpus")
-        dtype, what, _ = ARRAYS[name]
-        expected = _length(name, counts) if what else e.shape[0] if e.shape else 0
+        dtype, what, more = ARRAYS[name]
+        expected = counts[what] + more if what else e.shape[0] if e.shape else 0
         if e.dtype != dtype or e.shape != (expected,):
             raise CorpusError(
                 f"{path}: byte 8: array {name!r} is {e.dtype} of {e.shape}, expected {dtype} of ({expected},)"

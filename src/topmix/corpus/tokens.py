@@ -56,7 +56,14 @@ def without_markup(text: str) -> str:
     letters: `Schr\"odinger` is "Schrödinger".
     """
     if "<" in text:
-        text = _TAG.sub(" ", _without_scripts(text))
+        kept, at = [], 0
+        while (begin := _SCRIPT.search(text, at)) is not None:  # scripts and style sheets, which no reader sees
+            end = re.compile(rf"</{begin[1]}\s{{0,9}}>", re.IGNORECASE).search(text, begin.end())
+            if end is None:
+                break
+            kept.append(text[at : begin.start()])
+            at = end.end()
+        text = _TAG.sub(" ", " ".join([*kept, text[at:]]))
     if "&" in text:
         text = html.unescape(text)
     if "://" in text or "www." in text or "WWW." in text:
@@ -64,7 +71,12 @@ def without_markup(text: str) -> str:
     if "@" in text:
         text = _EMAIL.sub(" ", text)
     if "\\" in text:
-        text = _COMMAND.sub(" ", _ACCENT.sub(_accented, text))
+
+        def letter(match: re.Match[str]) -> str:
+            accent, base = (group for group in match.groups() if group is not None)
+            return unicodedata.normalize("NFC", base + _COMBINING[accent])
+
+        text = _COMMAND.sub(" ", _ACCENT.sub(letter, text))
     return _ET_AL.sub(" ", text) if "et al" in text else text
 
 
@@ -77,23 +89,6 @@ def is_symbol(token: str) -> bool:
     """Whether a token has an underscore at an end or beside a single character, as in formulas: `l_`, `_g`, `k_eff`.
     `new_york` and `max_iter` are words."""
     return "_" in token and any(len(part) < 2 for part in token.split("_"))
-
-
-def _without_scripts(text: str) -> str:
-    """Without scripts and style sheets, which no reader sees."""
-    kept, at = [], 0
-    while (found := _SCRIPT.search(text, at)) is not None:
-        end = re.compile(rf"</{found[1]}\s{{0,9}}>", re.IGNORECASE).search(text, found.end())
-        if end is None:
-            break
-        kept.append(text[at : found.start()])
-        at = end.end()
-    return " ".join([*kept, text[at:]]) if kept else text
-
-
-def _accented(found: re.Match[str]) -> str:
-    accent, letter = (group for group in found.groups() if group is not None)
-    return unicodedata.normalize("NFC", letter + _COMBINING[accent])
 
 
 Tokenizer = Callable[[str], Iterable[str]]
@@ -169,20 +164,37 @@ class Tokenization:
     ):
         """With `stem`, words become stems here, after the stop words are dropped. `clean` leaves out mark-up."""
         self.lowercase, self.clean = lowercase, clean
-        self.accents = _accent_stripper(strip_accents)
+        self.accents: Callable[[str], str] | None = None
+        if strip_accents is not None:
+            from sklearn.feature_extraction import text
+
+            if strip_accents not in ("ascii", "unicode"):
+                raise ValueError(f'strip_accents={strip_accents!r}: pass "ascii", "unicode" or None')
+            self.accents = text.strip_accents_ascii if strip_accents == "ascii" else text.strip_accents_unicode
         # Stems of many words are kept, and not of all, for a service may meet new words for ever.
         self.stem, self.stopped = stem and lru_cache(MOST_STEMS)(stem), frozenset(stop_words)
-        self.cut, rule = (tokenizer, None) if tokenizer is not None else _cutter(token_pattern)
+        self.cut: Tokenizer
+        if tokenizer is not None:
+            self.cut, rule = tokenizer, None
+        elif token_pattern == AUTO_PATTERN:
+            self.cut, rule = words_or_pairs, native_rule(DEFAULT_PATTERN)
+        else:
+            try:
+                pattern = re.compile(token_pattern)
+            except (re.error, RecursionError, OverflowError) as error:
+                raise ValueError(f"token_pattern={token_pattern!r} is not a regular expression: {error}") from error
+            if pattern.groups > 1:  # findall would return tuples
+                raise ValueError(f"token_pattern={token_pattern!r} has more than one capturing group; write (?:...)")
+            self.cut, rule = pattern.findall, native_rule(token_pattern)
         self.rule = rule if stem is None else None
 
     def documents(self, texts: Sequence[str | list[str]]) -> Sequence[str | list[str]]:
         """The argument of TermCounter.count for these texts. The counter removes stop words and makes n-grams. Tokens
         of the user, a list, are counted as they are."""
-        return [self._document(text) if isinstance(text, str) else text for text in texts]
-
-    def _document(self, text: str) -> str | list[str]:
-        text = without_markup(text) if self.clean else text
-        return text if self.rule is not None and text.isascii() else self.tokens(text)
+        if self.clean:
+            texts = [without_markup(text) if isinstance(text, str) else text for text in texts]
+        native = self.rule is not None
+        return [self.tokens(t) if isinstance(t, str) and not (native and t.isascii()) else t for t in texts]
 
     def tokens(self, text: str) -> list[str]:
         if self.lowercase:
@@ -195,35 +207,12 @@ class Tokenization:
         return [stem for stem in stems if stem]
 
 
-def _cutter(token_pattern: str) -> tuple[Tokenizer, NativeRule | None]:
-    if token_pattern == AUTO_PATTERN:
-        return _words_or_pairs, native_rule(DEFAULT_PATTERN)
-    try:
-        pattern = re.compile(token_pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"token_pattern={token_pattern!r} is not a regular expression: {error}") from error
-    if pattern.groups > 1:  # findall would return tuples
-        raise ValueError(f"token_pattern={token_pattern!r} has more than one capturing group; write (?:...)")
-    return pattern.findall, native_rule(token_pattern)
-
-
-def _words_or_pairs(text: str) -> list[str]:
+def words_or_pairs(text: str) -> list[str]:
     return find_pairs(text) if has_unspaced(text) else _find_words(text)  # the second is several times faster
 
 
 def are_unspaced(texts: Iterable[object]) -> bool:
     """Whether at least a fifth of the characters of these texts are written without spaces."""
     plain = [text for text in texts if isinstance(text, str)]
-    found = sum(len(run) for text in plain if not text.isascii() for run in _runs(text))
-    return found > 0 and 5 * found >= sum(map(len, plain))
-
-
-def _accent_stripper(strip_accents: str | None) -> Callable[[str], str] | None:
-    if strip_accents is None:
-        return None
-    from sklearn.feature_extraction.text import strip_accents_ascii, strip_accents_unicode
-
-    known: dict[str, Callable[[str], str]] = {"ascii": strip_accents_ascii, "unicode": strip_accents_unicode}
-    if strip_accents not in known:
-        raise ValueError(f'strip_accents={strip_accents!r}: pass "ascii", "unicode" or None')
-    return known[strip_accents]
+    unspaced = sum(len(run) for text in plain if not text.isascii() for run in _runs(text))
+    return unspaced > 0 and 5 * unspaced >= sum(map(len, plain))

@@ -16,7 +16,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from topmix import _core
@@ -27,7 +26,7 @@ from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.documents import Blocks, Text, first_and_all, text_blocks
 from topmix.corpus.languages import FUNCTION_WORDS, looks_english, other_stop_words, resolve_stop_words, stemmer_of
 from topmix.corpus.tokens import DEFAULT_PATTERN, NO_RULE, Tokenization, Tokenizer, are_unspaced, is_number, is_symbol
-from topmix.corpus.vocabulary import Strings, check_cut, given_vocabulary, packed_terms, select_terms
+from topmix.corpus.vocabulary import Strings, check_cut, given_vocabulary, select_terms
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -221,11 +220,11 @@ class Vectorizer(BaseEstimator):
         tokenizer: Tokenizer | None = None,
     ) -> Vectorizer:
         """The Vectorizer with the settings of `to_dict`. A tokenizer function must be passed again."""
-        found = _as_declared(settings)
-        if (wanted := found.pop("tokenizer", None)) is not None and tokenizer is None:
+        declared = _as_declared(settings)
+        if (wanted := declared.pop("tokenizer", None)) is not None and tokenizer is None:
             raise ValueError(f"the texts were cut by the tokenizer {wanted!r}: pass it as tokenizer=")
         try:
-            return cls(**found, vocabulary=vocabulary, tokenizer=tokenizer)
+            return cls(**declared, vocabulary=vocabulary, tokenizer=tokenizer)
         except TypeError as error:
             raise ValueError(f"these are not the settings of a Vectorizer: {error}") from error
 
@@ -281,7 +280,21 @@ class Vectorizer(BaseEstimator):
                 builder.append(*rows, names=names, tidy_later=vocabulary is None)
             if vocabulary is not None:
                 self.n_unknown_ = terms.n_unknown - unknown_before
-            words, remap = (self._known[2], None) if vocabulary is not None else self._select(terms)
+                return builder.finish(self._known[2], meta={"tokenizer": self.to_dict()})
+            stop_words = resolve_stop_words(self.stop_words_)
+            how = self.min_df, self.max_df, self.max_features, stop_words, self.phrases
+            kept = select_terms(terms, *how, self._junk)
+            if foreign := [word for name, them in self.left_out_.items() if name in FUNCTION_WORDS for word in them]:
+                self.stop_words_ = sorted({*stop_words, *foreign})
+            remap = np.full(terms.n_terms, -1, np.int32)
+            remap[kept] = np.arange(len(kept), dtype=np.int32)
+            text, offsets = terms.packed(kept)  # without a Python string for each of them
+            try:
+                text.tobytes().decode()
+                words = Strings(text, offsets)
+            except UnicodeDecodeError:
+                words = Strings.pack(terms.terms(kept), "word")  # which says what is wrong with which term
+            self.vocabulary_ = words
             return builder.finish(words, remap=remap, meta={"tokenizer": self.to_dict()})
 
     def _counting(self, vocabulary: Sequence[str] | None) -> tuple[Tokenization, _core.TermCounter]:
@@ -299,17 +312,6 @@ class Vectorizer(BaseEstimator):
             self._known = known = vocabulary, how, words, _core.TermCounter(*how, vocabulary)
         return tokenization, known[3]
 
-    def _select(self, terms: _core.TermCounter) -> tuple[Strings, NDArray[np.int32]]:
-        """Chooses the vocabulary among the terms. With the column of each, -1 for those that are left out."""
-        stop_words = resolve_stop_words(self.stop_words_)
-        kept = select_terms(terms, self.min_df, self.max_df, self.max_features, stop_words, self.phrases, self._junk)
-        if foreign := [word for name, words in self.left_out_.items() if name in FUNCTION_WORDS for word in words]:
-            self.stop_words_ = sorted({*stop_words, *foreign})
-        remap = np.full(terms.n_terms, -1, np.int32)
-        remap[kept] = np.arange(len(kept), dtype=np.int32)
-        self.vocabulary_ = words = packed_terms(terms, kept)
-        return words, remap
-
     def _junk(self, words: Sequence[str], common: list[str]) -> set[str]:
         """Of the words of enough documents, those that are none to read. `left_out_` remembers them, and the words of
         too many documents."""
@@ -320,8 +322,8 @@ class Vectorizer(BaseEstimator):
             left_out = {"numbers": list(filter(is_number, words)), "symbols": list(filter(is_symbol, words))}
         if is_auto(self.stop_words):
             left_out |= other_stop_words({*words, *common}, is_english=self.stop_words_ == "english")
-        self.left_out_ = {reason: found for reason, found in {"common": common, **left_out}.items() if found}
-        return {word for found in left_out.values() for word in found}
+        self.left_out_ = {reason: terms for reason, terms in {"common": common, **left_out}.items() if terms}
+        return {word for terms in left_out.values() for word in terms}
 
     def _ready(self) -> tuple[Tokenization, _core.TermCounter]:
         """For those who count one text after another: what `transform` makes before it counts."""

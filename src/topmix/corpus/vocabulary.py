@@ -40,7 +40,13 @@ class Strings(Sequence[str]):
         try:
             text = "".join(parts).encode()  # type: ignore[arg-type]
         except (TypeError, UnicodeEncodeError):
-            _refuse(parts, what)
+            for i, part in enumerate(parts):
+                if not isinstance(part, str):
+                    raise CorpusError(f"{what} {i} is not a str but {type(part).__name__}: {part!r}") from None
+                try:
+                    part.encode()
+                except UnicodeEncodeError as error:
+                    raise CorpusError(f"{what} {i} cannot be written as UTF-8: {part!r}") from error
             raise
         if not text.isascii():  # otherwise a character is a byte
             parts = [part.encode() for part in parts]  # type: ignore[union-attr]
@@ -109,20 +115,9 @@ class Strings(Sequence[str]):
 
 def starts_of(lengths: ArrayLike) -> NDArray[np.int64]:
     """[n + 1] where things of these lengths begin, one after another, and where the last one ends."""
-    found = np.zeros(np.size(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=found[1:])
-    return found
-
-
-def _refuse(strings: Sequence[object], what: str) -> None:
-    """Raises with the first of these that is no string, or none that UTF-8 can hold."""
-    for i, s in enumerate(strings):
-        if not isinstance(s, str):
-            raise CorpusError(f"{what} {i} is not a str but {type(s).__name__}: {s!r}")
-        try:
-            s.encode()
-        except UnicodeEncodeError as error:
-            raise CorpusError(f"{what} {i} cannot be written as UTF-8: {s!r}") from error
+    starts = np.zeros(np.size(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
 
 
 def given_vocabulary(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]:
@@ -162,8 +157,8 @@ def _first_twice(words: Iterable[str]) -> str | None:
 def columns_of(words: Iterable[str | int], names: Iterable[str] | None, n_words: int) -> list[int]:
     """The columns of words that are given by name or as columns; -1 for those that do not exist."""
     column = {} if names is None else {str(name): v for v, name in enumerate(names)}
-    found = (int(word) if is_whole(word) else column.get(str(word), -1) for word in words)
-    return [v if 0 <= v < n_words else -1 for v in found]
+    columns = (int(word) if is_whole(word) else column.get(str(word), -1) for word in words)
+    return [v if 0 <= v < n_words else -1 for v in columns]
 
 
 def columns_of_all(
@@ -176,8 +171,8 @@ def columns_of_all(
         if (twice := _first_twice(columns)) is not None:
             raise ValueError(f"{twice!r} is in the vocabulary twice, so documents cannot be matched by their words")
     column = {name: v for v, name in enumerate(names)}
-    found = [column.setdefault(word, len(column)) if keep_new else column.get(word, -1) for word in words]
-    return np.array(found, dtype=np.int64), list(column)
+    numbers = [column.setdefault(word, len(column)) if keep_new else column.get(word, -1) for word in words]
+    return np.array(numbers, dtype=np.int64), list(column)
 
 
 def check_cut(name: str, cut: object) -> None:
@@ -187,12 +182,10 @@ def check_cut(name: str, cut: object) -> None:
         return
     if not is_number(number):
         raise TypeError(f"{name}={cut!r}: pass an int (a number of documents) or a float (a share of the documents)")
-    if is_whole(number):
-        fits, what = number >= 1, "an int is a number of documents; pass at least 1"
-    else:
-        fits, what = 0.0 <= number <= 1.0, "a float is a share of the documents; pass 0.0 to 1.0"
-    if not fits:
-        raise ValueError(f"{name}={cut}: {what}")
+    if is_whole(number) and number < 1:
+        raise ValueError(f"{name}={cut}: an int is a number of documents; pass at least 1")
+    if not is_whole(number) and not 0.0 <= number <= 1.0:
+        raise ValueError(f"{name}={cut}: a float is a share of the documents; pass 0.0 to 1.0")
 
 
 def documents_of(cut: float, n_docs: int) -> float:
@@ -211,16 +204,6 @@ def cuts_for(n_docs: int, min_df: int | float | str, max_df: int | float | str) 
 
 
 Junk = Callable[[Sequence[str], list[str]], set[str]]  # of the words, and of those that are too common; to leave out
-
-
-def packed_terms(counter: _core.TermCounter, ids: np.ndarray) -> Strings:
-    """These terms, without a Python string for each of them."""
-    text, offsets = counter.packed(ids)
-    try:
-        text.tobytes().decode()
-    except UnicodeDecodeError:
-        return Strings.pack(counter.terms(ids), "word")  # which says what is wrong with which term
-    return Strings(text, offsets)
 
 
 def select_terms(
