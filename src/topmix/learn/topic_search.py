@@ -244,11 +244,11 @@ class SearchedTopics(Search[Documents]):
         super().__init__(fit, rng, polish, warm_up, FRESH if chooses_size else 1)
 
     def warmed_up(self, model: TopicModel) -> TopicModel:
-        self.fit.forget()  # variational documents have fewer topics: they start from their words
+        self.fit.workers.forget()  # variational documents have fewer topics: they start from their words
         return self.posteriors.under(model, "variational", is_searching=True)
 
     def snapshot(self, result: PassResult) -> Documents:
-        memory, memo, shards = self.fit.memory(), self.fit.state.memo, range(len(self.fit.batches))
+        memory, memo, shards = self.fit.workers.recall(), self.fit.state.memo, range(len(self.fit.batches))
         if any(b not in memo or b not in memory or memory[b].docs is None for b in shards):
             raise ModelFileError("the checkpoint lacks documents")
         self.current = Documents(
@@ -302,7 +302,7 @@ class SearchedTopics(Search[Documents]):
         topics. Earlier that would lower the bound in the end: topics that leave a document do not come back."""
         posteriors = self.posteriors
         if posteriors.final != model.words.posterior:
-            self.fit.forget()
+            self.fit.workers.forget()
         return posteriors.under(model, posteriors.final)
 
     # What to try
