@@ -277,7 +277,7 @@ class GibbsLDA(Seeded, TokenEstimator):
             data=corpus,
             first=first,
             step=no_step,
-            learner=Sweeps(corpus, burn_in, thin, sampler.learn_every, annealing > 0 and self.seeds is None),
+            learner=Sweeps(burn_in, thin, sampler.learn_every, annealing > 0 and self.seeds is None),
             engine=engine,
             threads=threads,
             n_active=K,

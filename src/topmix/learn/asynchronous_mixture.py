@@ -64,10 +64,6 @@ class TravellingClusters(ABC):
     def rows(self, rows: SomeShard, threads: int) -> _core.ClusterRows:
         """As native workers have them."""
 
-    def centres(self, model: Mixture) -> np.ndarray | None:
-        """[K, D] where the rows of each cluster are summed about, if these clusters need it."""
-        return None
-
     @abstractmethod
     def numbers(self, model: Mixture) -> np.ndarray:
         """[K, numbers of a cluster] as it travels."""
@@ -103,9 +99,6 @@ class GaussianClusters(SomeGaussians):
         z = np.empty_like(x)
         _core.to_frame(x, frame.origin, np.ascontiguousarray(frame.scale), threads, z)
         return _core.GaussianRows(self.prior(), z)
-
-    def centres(self, model: Mixture) -> np.ndarray | None:
-        return gaussian(model).posterior.m
 
     def numbers(self, model: Mixture) -> np.ndarray:
         g = gaussian(model)
@@ -289,7 +282,10 @@ class AsynchronousMixture(OwnRows[Mixture]):
         bounds = np.linspace(0, len(task.data), self.workers + 1).astype(np.int64)
         threads = max(1, task.threads // self.workers)
         settings = _core.MixtureSettings(task.n_rows, K, task.n_active, blocks, self.rows_per_update, threads)
-        rows, start = self.clusters.rows(dealt, task.threads), (self.cluster, self.r, self.clusters.centres(model))
+        rows = self.clusters.rows(dealt, task.threads)
+        # [K, D] where the rows of each cluster are summed about
+        centres = gaussian(model).posterior.m if isinstance(self.clusters, GaussianClusters) else None
+        start = self.cluster, self.r, centres
         return _core.AsynchronousMixture(rows, dealt.weight, settings, bounds, most, self.seed, *start)
 
     def _dealt(self) -> Shard | VectorShard:
@@ -304,14 +300,11 @@ class MixtureRows(BlockRows):
     what = ""
 
     def __init__(
-        self,
-        clusters: TravellingClusters,
-        about: tuple[float, int, int, int, int],  # the first of _core.MixtureSettings
-        rows: Shard | VectorShard,
+        self, clusters: TravellingClusters, about: tuple[float, int, int, int, int], rows: Shard | VectorShard,
         threads: int,
-    ):
+    ):  # fmt: skip
         super().__init__(1)  # one visit at a time, on all threads
-        settings = _core.MixtureSettings(*about, threads)
+        settings = _core.MixtureSettings(*about, threads)  # `about` are all of them but threads
         self.native = _core.NomadicMixture(clusters.rows(rows, threads), rows.weight, settings)
 
     def begin(self, settings: str) -> None:

@@ -253,17 +253,9 @@ class FitProgress:
     """
 
     def __init__(
-        self,
-        n_passes: int,
-        n_tokens: float | None = None,
-        *,
-        title: str = "fit",
-        words: Sequence[str] | None = None,
-        unit: str = "token",
-        lines: bool = True,
-        after: float = 0.0,
-        console: Console | None = None,
-    ):
+        self, n_passes: int, n_tokens: float | None = None, *, title: str = "fit", words: Sequence[str] | None = None,
+        unit: str = "token", lines: bool = True, after: float = 0.0, console: Console | None = None,
+    ):  # fmt: skip
         self.n_passes, self.n_tokens, self.title, self.words, self.unit = n_passes, n_tokens, title, words, unit
         self.console, self.after, self.n_calls = console or Console(stderr=True), after, 0
         is_notebook = self.console.is_jupyter  # the bar of rich would be lost when the notebook is saved

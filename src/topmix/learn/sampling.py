@@ -259,7 +259,7 @@ class SamplingSchedule(TopicPasses):
             self._deal(chain)
             self.chain = None
         elif self.plan.exchanges_now(self.phase, history) and not self.model.words.is_told:
-            self.made = {EXCHANGE: exchanged(chain, corpus, np.random.default_rng([seed, len(history)]))}
+            self.made = {EXCHANGE: exchanged(chain, np.random.default_rng([seed, len(history)]))}
 
     def _deal(self, chain: Chain) -> None:
         """Shards and learner get what the chain has found."""

@@ -161,11 +161,6 @@ class TriedTopics(Stored):
 RECEIVERS = 4  # topics that a deleted topic's tokens start in
 
 
-def refreshment(here: Documents) -> Move:
-    """The same topics; documents start from their words."""
-    return started(here, "refresh", here.total.S.counts(), here.prior.sticks.shares()[:-1])._replace(fresh=REFRESH)
-
-
 def split(here: Documents, topics: np.ndarray, rows: Rows, rng: np.random.Generator) -> Move | None:
     """Each of these topics in two, where it holds two kinds of words; `rows` gives the words of documents."""
     words = here.model.words
@@ -225,16 +220,9 @@ class SearchedTopics(Search[Documents]):
     tried: TriedTopics
 
     def __init__(
-        self,
-        fit: Fit,
-        rng: np.random.Generator,
-        *,
-        posteriors: Posteriors,
-        warm_up: int,
-        polish: int,
-        max_topics: int,
-        chooses_size: bool,
-    ) -> None:
+        self, fit: Fit, rng: np.random.Generator, *, posteriors: Posteriors, warm_up: int, polish: int,
+        max_topics: int, chooses_size: bool,
+    ) -> None:  # fmt: skip
         self.posteriors, self.warm_up, self.max_topics = posteriors, warm_up, max_topics
         self.corpus, self.tried = fit.problem.corpus, TriedTopics(chooses_size=chooses_size)
         numbers = np.arange(self.corpus.n_docs)
@@ -331,8 +319,9 @@ class SearchedTopics(Search[Documents]):
         if kind in ("birth", "split") and room < ROOM * K:
             return None
         sizes = here.total.S.totals
-        if kind == "refresh":
-            return refreshment(here)
+        if kind == "refresh":  # the same topics; documents start from their words
+            counts, shares = here.total.S.counts(), here.prior.sticks.shares()[:-1]
+            return started(here, "refresh", counts, shares)._replace(fresh=REFRESH)
         if kind == "birth":  # more topics, each of one document
             n, shares = min(K, room), here.prior.sticks.shares()[:-1]
             start = restarted(self.corpus, np.append(np.full(n, -1.0), sizes), self.rng)
