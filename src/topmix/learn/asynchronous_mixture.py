@@ -1,11 +1,8 @@
 """Asynchronous workers on the rows of a table or a corpus: clusters travel between them.  docs/math.md, section G.1.
 
 A cluster travels as a row of numbers: N, the statistics of its likelihood and, for dense rows, where these are summed
-about.
-
-The first pass gives every row responsibilities to begin with. It is memoized, on all threads; sparse rows of Gaussian
-clusters, which are dense there, are compared with the clusters by native workers instead. From then on workers solve
-them again for the clusters that they hold.
+about. The first pass gives every row responsibilities. It is memoized, on all threads; sparse rows of Gaussian
+clusters, which are dense there, are compared with the clusters by native workers instead.
 
 On a cluster of machines a worker solves its rows for the clusters that are with it, several blocks at a time: mass
 moves only between clusters that meet. Orders are drawn for each round, so that all of them do.
@@ -61,17 +58,13 @@ class TravellingClusters(ABC):
     are_compared: ClassVar[bool] = False  # in the first pass, by native workers
 
     @abstractmethod
-    def rows(self, rows: SomeShard, threads: int) -> _core.ClusterRows:
-        """As native workers have them."""
-
+    def rows(self, rows: SomeShard, threads: int) -> _core.ClusterRows: ...
     @abstractmethod
     def numbers(self, model: Mixture) -> np.ndarray:
         """[K, numbers of a cluster] as it travels."""
 
     @abstractmethod
-    def statistics(self, numbers: np.ndarray) -> GaussianStats | WordTotal:
-        """The likelihood's statistic, from numbers without or with where rows are summed about."""
-
+    def statistics(self, numbers: np.ndarray) -> GaussianStats | WordTotal: ...
     def without_rows(self, numbers: np.ndarray) -> np.ndarray:
         return np.zeros_like(numbers)
 
@@ -289,7 +282,6 @@ class AsynchronousMixture(OwnRows[Mixture]):
         return _core.AsynchronousMixture(rows, dealt.weight, settings, bounds, most, self.seed, *start)
 
     def _dealt(self) -> Shard | VectorShard:
-        """All rows, in their order."""
         return Shards(self.task.data, [self.order], self.task.weight)[0]
 
 

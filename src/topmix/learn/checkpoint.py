@@ -62,9 +62,7 @@ class Files(ABC):
         """The model, the one that follows, and the learner's state."""
 
     @abstractmethod
-    def check(self, moment: Moment, fit: Fit) -> None:
-        """Whether a checkpoint is of these shards and of this kind of engine."""
-
+    def check(self, moment: Moment, fit: Fit) -> None: ...
     @abstractmethod
     def place(self, state: State, model: SomeModel, placed: SomeModel) -> None:
         """The total has its sums where the placed model has them."""

@@ -1,7 +1,7 @@
 """Clusters exchanged: where a fit has two clusters in one and one in two, the former are parted, the latter joined.
 
-Passes alone do neither: a cluster would have to cross others. A trial divides one cluster and merges two others; it is
-kept where the objective is higher after a few passes, as Ueda and others (2000, SMEM) do.
+Passes alone do neither: a cluster would have to cross others. A trial is kept where the objective is higher after a few
+passes, as Ueda and others (2000, SMEM) do.
 """
 
 from __future__ import annotations

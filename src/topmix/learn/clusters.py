@@ -2,11 +2,9 @@
 
 Gaussian clusters start at one or two starts, of which some passes over a sample say which is the better.
 
-Growth goes from one cluster to K, each time twice as many, with a few passes over a sample in between.
-
-A pass over few rows with few clusters costs next to nothing, and the sample grows with the clusters. So the clusters
-have seen many passes when the first pass over all of the data begins. And few clusters find the large differences in
-the data, which many clusters that start at rows cannot agree on.
+Growth goes from one cluster to K, each time twice as many, with a few passes over a sample in between, which grows with
+the clusters: they cost next to nothing. And few clusters find the large differences in the data, which many clusters
+that start at rows cannot agree on.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ class Moment(NamedTuple):
         return self.model if self.following is None else self.following
 
 
-NO_PASSES: Passes = (result for result in ())
+NO_PASSES: Passes = (result for result in list[PassResult]())
 Deal = tuple[Batches, Mapping[str, object]]  # which rows are visited together, and the generator's state before
 
 

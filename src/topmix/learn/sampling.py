@@ -6,15 +6,14 @@ hold the wrong documents together come apart, and falls to what lets documents h
 fixed point then polish what was found. docs/evidence.md has the measurements.
 
 A fit never ends in the middle of it: alpha falls faster where `max_time` asks for it, a callback that ends the fit ends
-the sampling, which a pass then polishes, and Ctrl-C leaves the model from before. If what was found is worse than that
-model, the fit goes back to it.
+the sampling, which a pass then polishes, and Ctrl-C leaves the model from before. A fit that sampling left worse goes
+back to that model.
 
 The first sweep is the same learner with another option of documents, which travels with the tables. Where the topics of
-all tokens fit into one place, they are then gathered from the shards, and the sweeps are those of a chain
-(learn/chains.py), with half the work because its tables are the counts; at the end what was found is dealt back. Which
-it is depends on the data, never on the engine. When sampling has nearly settled, topics are exchanged
-(learn/tokens.py). What comes next is a function of the history alone, so a resumed fit continues as if it had never
-stopped.
+all tokens fit into one place, which the data says and never the engine, they are then gathered from the shards, and the
+sweeps are those of a chain (learn/chains.py), with half the work because its tables are the counts. When sampling has
+nearly settled, topics are exchanged (learn/tokens.py). What comes next is a function of the history alone, so a resumed
+fit continues as if it had never stopped.
 """
 
 from __future__ import annotations

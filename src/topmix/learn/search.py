@@ -1,9 +1,8 @@
 """The search for the number of topics or clusters: a schedule that makes passes, tries moves, and keeps those that pay.
 
-When passes gain little, other topics or clusters are tried for a few passes. All of the data says what is kept: the
-objective must be higher than the old ones would have by then. Gains of passes fall like those of a geometric series,
-for what is tried as for what was there before, so that is known, and so is what more passes promise to either. What is
-not better is undone. The way back costs nothing: statistics of shards are values.
+When passes gain little, other topics or clusters are tried for a few passes, and undone unless the objective of all
+data gets higher than that of the old ones would be by then. Gains of passes fall like a geometric series, so that is
+known, and so is what more passes promise to either. The way back costs nothing: statistics of shards are values.
 
 A checkpoint holds the last safe point, a moment with nothing on trial, perhaps some passes ago; an interrupted trial is
 made again. A search that is stopped in the middle of a trial ends with what was there before.
@@ -255,10 +254,9 @@ class Search(Schedule, Generic[S]):
     def ended(self, model: SomeModel) -> SomeModel:
         """What was there before a trial, if the fit was stopped in one; the last record says so."""
         if self.was_trial and self.safe is not None:
-            here, last = self.safe.here, self.fit.history[-1]
+            model, last = self.safe.here.model, self.fit.history[-1]
             moves = {what: gain for what, gain in {**last.moves, **self.made}.items() if not what.startswith("try")}
-            model, moves = here.model, moves | {"stopped": 0.0}
-            terms, K = model.bound(here.total), model.n_components
+            moves, terms, K = moves | {"stopped": 0.0}, model.bound(self.safe.here.total), model.n_components
             objective = sum(terms.values())
             self.fit.history[-1] = replace(last, objective=objective, n_components=K, terms=terms, moves=moves)
         return super().ended(model)

@@ -1,13 +1,13 @@
 """The search for the number of topics, from the first pass of a memoized fit to its last.
 
-It has three phases. *Size the model*: short fits of several sizes are compared, and the best goes on. *Search*: pairs
-of topics are judged after every pass and merged. When a pass neither merged anything nor raised the bound by much,
-something larger is tried: documents start from their words again, new topics join, every topic is split, or the
-smallest are deleted. *Polish*: with the number settled, a few last passes make topics that predict better.
+It has three phases. *Size*: short fits of several sizes are compared, and the best goes on. *Search*: pairs of topics
+are judged after every pass and merged. After a pass that merged nothing and gained little, something larger is tried:
+documents start from their words again, new topics join, every topic is split, or the smallest are deleted. *Polish*:
+with the number settled, a few last passes make topics that predict better.
 
 Topics are searched under the variational posterior, whose bound judges the moves. Where all topics start again, a few
-collapsed passes come first, because they lead to a higher bound; then documents start from their words a few times: a
-topic that leaves a document does not come back, and while topics are young it leaves too soon.
+collapsed passes come first, because they lead to a higher bound; then documents start from their words a few times:
+while topics are young they leave documents too soon, and they do not come back.
 """
 
 from __future__ import annotations
