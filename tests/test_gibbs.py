@@ -313,5 +313,5 @@ def test_exchanges_lead_out_of_a_state_that_holds_one_topic_twice(monkeypatch):
         return topic_recovery_error(model.topic_word_, sample.topic_word)
 
     assert error() < 0.2
-    monkeypatch.setattr("topmix.learn.tokens.exchanged", lambda chain, corpus, rng: 0.0)
+    monkeypatch.setattr("topmix.learn.tokens.exchanged", lambda chain, rng: 0.0)
     assert error() > 0.4

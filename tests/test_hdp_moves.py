@@ -13,7 +13,7 @@ from topmix.inference import Collapsed
 from topmix.io.reading import Reading
 from topmix.learn.fit import Fit
 from topmix.learn.topic_moves import _separated, _tokens_of, candidates, decide, renamed_prior, splits
-from topmix.learn.topic_search import deletion, refreshment, split
+from topmix.learn.topic_search import deletion, split
 from topmix.learners import Memoized, State, Stochastic
 from topmix.metrics import topic_recovery_error
 from topmix.steps.documents import TopicStep
@@ -333,8 +333,8 @@ def test_concentrations_are_kept_or_learned(sample):
 
 
 def test_a_refreshment_keeps_the_topics_and_forgets_the_documents(sample, cut):
-    here, *_ = a_fit(sample, cut)
-    proposal = refreshment(here)
+    here, _, search = a_fit(sample, cut)
+    proposal = search._move(here, "refresh")
     assert proposal.memory is None
     np.testing.assert_allclose(proposal.model.words.total.raw, here.total.S.counts(), atol=1e-6)
     np.testing.assert_allclose(proposal.model.prior.sticks.shares(), here.prior.sticks.shares(), rtol=1e-6)

@@ -74,7 +74,7 @@ class FakeFit:
         )
         self.bound_of, self.K, self.age = bound_of, 4, 0
         self.history, self.state, self.batches = [None] * n_passes, State(), [slice(0, D)]
-        self.forgot = 0
+        self.forgot, self.workers = 0, self
 
     def forget(self):
         self.forgot += 1
@@ -119,7 +119,8 @@ def run(search, n, following=None):
     for _ in range(n):
         posterior = None if following is None else following.words.posterior
         result = fit.next_pass(following)
-        seen.append((search.moves(), fit.K, posterior))
+        seen.append((search.made, fit.K, posterior))
+        search.made = {}
         if search.has_converged():
             break
         following = search.after(result, False)

@@ -75,7 +75,7 @@ def test_resumed_is_uninterrupted(name, what, problem, flat):
         seen = []
         copies = FitSettings("", 0.0, 0, lambda model, history: copy.deepcopy(model), lambda fitted: fitted)
         fit = Fit(None, copies, [lambda record, view: seen.append(view.fitted())])
-        fit.passes, fit.stopping, fit.is_due = passes, Stopping(n, -np.inf), lambda is_last: False
+        fit.passes, fit.stopping, fit.due = passes, Stopping(n, -np.inf), lambda is_last: None
         while not fit.is_over:
             fit.step()
         np.testing.assert_array_equal(flat(seen[-1]), flat(fit.model))

@@ -281,7 +281,7 @@ class GibbsLDA(Seeded, TokenEstimator):
                 chain.start(allowed(corpus, held, chain.z))
             return chain, None
 
-        sweeps = Sweeps(corpus, burn_in, thin, sampler.learn_every, annealing > 0 and self.seeds is None)
+        sweeps = Sweeps(burn_in, thin, sampler.learn_every, annealing > 0 and self.seeds is None)
         return first, sweeps, -np.inf
 
     def _value(self, chain: Chain, about: AboutFit) -> FittedTopics:

@@ -1,13 +1,12 @@
 """Asynchronous: workers keep their rows, and parts of the model travel between them.  docs/math.md, 3.10 and G.1.
 
-Extreme stochastic variational inference (Zhang et al. 2019). There are no statistics to blend and no step size: a
-worker that holds some parameters solves its own rows for them, puts the new statistics in the place of the old, and
-sends the parameters on. This learner therefore opens workers of its own, and what it yields are snapshots of a fit that
-goes on meanwhile: sums of what each worker alone has written, which are consistent though nobody stopped. Who is first
-depends on timing, so with several workers the bits differ from run to run; with one they do not.
+Extreme stochastic variational inference (Zhang et al. 2019): a worker that has some parameters solves its own rows for
+them, puts the new statistics in the place of the old, and sends the parameters on. So this learner opens workers of its
+own, and what it yields are snapshots of a fit that goes on meanwhile: sums of what each worker alone has written, which
+are consistent though nobody stopped. With several workers the bits differ from run to run.
 
-On a cluster no worker has all parameters: a block of them is at one worker at a time. The driver has the model, because
-it makes an estimator of it; it deals blocks out and collects them after each pass, while workers go on.
+On a cluster a block of parameters is at one worker at a time. The driver has the model, because it makes an estimator
+of it; it deals blocks out and collects them after each pass, while workers go on.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Asynchronous workers on the rows of a table or a corpus: clusters travel between them.  docs/math.md, section G.1.
 
 A cluster travels as a row of numbers: N, the statistics of its likelihood and, for dense rows, where these are summed
-about.
-
-The first pass gives every row responsibilities to begin with. It is memoized, on all threads; sparse rows of Gaussian
-clusters, which are dense there, are compared with the clusters by native workers instead. From then on workers solve
-them again for the clusters that they hold.
+about. The first pass gives every row responsibilities. It is memoized, on all threads; sparse rows of Gaussian
+clusters, which are dense there, are compared with the clusters by native workers instead.
 
 On a cluster of machines a worker solves its rows for the clusters that are with it, several blocks at a time: mass
 moves only between clusters that meet. Orders are drawn for each round, so that all of them do.
@@ -61,21 +58,13 @@ class TravellingClusters(ABC):
     are_compared: ClassVar[bool] = False  # in the first pass, by native workers
 
     @abstractmethod
-    def rows(self, rows: SomeShard, threads: int) -> _core.ClusterRows:
-        """As native workers have them."""
-
-    def centres(self, model: Mixture) -> np.ndarray | None:
-        """[K, D] where the rows of each cluster are summed about, if these clusters need it."""
-        return None
-
+    def rows(self, rows: SomeShard, threads: int) -> _core.ClusterRows: ...
     @abstractmethod
     def numbers(self, model: Mixture) -> np.ndarray:
         """[K, numbers of a cluster] as it travels."""
 
     @abstractmethod
-    def statistics(self, numbers: np.ndarray) -> GaussianStats | WordTotal:
-        """The likelihood's statistic, from numbers without or with where rows are summed about."""
-
+    def statistics(self, numbers: np.ndarray) -> GaussianStats | WordTotal: ...
     def without_rows(self, numbers: np.ndarray) -> np.ndarray:
         return np.zeros_like(numbers)
 
@@ -103,9 +92,6 @@ class GaussianClusters(SomeGaussians):
         z = np.empty_like(x)
         _core.to_frame(x, frame.origin, np.ascontiguousarray(frame.scale), threads, z)
         return _core.GaussianRows(self.prior(), z)
-
-    def centres(self, model: Mixture) -> np.ndarray | None:
-        return gaussian(model).posterior.m
 
     def numbers(self, model: Mixture) -> np.ndarray:
         g = gaussian(model)
@@ -289,11 +275,13 @@ class AsynchronousMixture(OwnRows[Mixture]):
         bounds = np.linspace(0, len(task.data), self.workers + 1).astype(np.int64)
         threads = max(1, task.threads // self.workers)
         settings = _core.MixtureSettings(task.n_rows, K, task.n_active, blocks, self.rows_per_update, threads)
-        rows, start = self.clusters.rows(dealt, task.threads), (self.cluster, self.r, self.clusters.centres(model))
+        rows = self.clusters.rows(dealt, task.threads)
+        # [K, D] where the rows of each cluster are summed about
+        centres = gaussian(model).posterior.m if isinstance(self.clusters, GaussianClusters) else None
+        start = self.cluster, self.r, centres
         return _core.AsynchronousMixture(rows, dealt.weight, settings, bounds, most, self.seed, *start)
 
     def _dealt(self) -> Shard | VectorShard:
-        """All rows, in their order."""
         return Shards(self.task.data, [self.order], self.task.weight)[0]
 
 
@@ -304,14 +292,11 @@ class MixtureRows(BlockRows):
     what = ""
 
     def __init__(
-        self,
-        clusters: TravellingClusters,
-        about: tuple[float, int, int, int, int],  # the first of _core.MixtureSettings
-        rows: Shard | VectorShard,
+        self, clusters: TravellingClusters, about: tuple[float, int, int, int, int], rows: Shard | VectorShard,
         threads: int,
-    ):
+    ):  # fmt: skip
         super().__init__(1)  # one visit at a time, on all threads
-        settings = _core.MixtureSettings(*about, threads)
+        settings = _core.MixtureSettings(*about, threads)  # `about` are all of them but threads
         self.native = _core.NomadicMixture(clusters.rows(rows, threads), rows.weight, settings)
 
     def begin(self, settings: str) -> None:

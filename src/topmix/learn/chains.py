@@ -100,13 +100,9 @@ class HardTopics(TokenTopics):
         return _core.refine(self.tokens, order.astype(np.int32), self.penalty, self.threads, *state, LEAST_ROUND)
 
     def run(
-        self,
-        algorithm: str,
-        rng: np.random.Generator,
-        exchange: Callable[[HardTopics, np.random.Generator], float] | None = None,
-        *,
-        early_smoothing: bool = True,
-    ) -> Passes:
+        self, algorithm: str, rng: np.random.Generator,
+        exchange: Callable[[HardTopics, np.random.Generator], float] | None = None, *, early_smoothing: bool = True,
+    ) -> Passes:  # fmt: skip
         """A pass at a time; none raises the objective. `exchange` is tried every few passes where there is refinement.
 
         A word that a topic does not have is infinitely far from it, so that from a random start topics freeze early.
@@ -195,7 +191,10 @@ class Chain(TokenTopics):
 
             self.there = DeviceTokens(device, corpus.indptr, corpus.index, corpus.value, V, K)
         n = min(TABLE_COST * self.n_tokens // max(V * K, 1), self.n_tokens // LEAST_TOKENS)
-        self.bounds = blocks(corpus, n if device is None else corpus.n_docs // DOCUMENTS_ON_DEVICE, batch_size)
+        n = n if device is None else corpus.n_docs // DOCUMENTS_ON_DEVICE
+        each = np.linspace(0, corpus.nnz, max(min(n, MOST_BLOCKS), 1) + 1)[1:-1]  # as many entries in each block
+        cuts = np.searchsorted(corpus.indptr, each) if batch_size is None else np.arange(0, corpus.n_docs, batch_size)
+        self.bounds: list[int] = np.unique([0, *cuts, corpus.n_docs]).astype(int).tolist()  # of blocks of documents
         self._sum: np.ndarray | None = None  # [V, K] of the samples that are averaged
         self.n_samples = 0
         self._terms: dict[str, float] = {}
@@ -304,11 +303,3 @@ class Chain(TokenTopics):
 
     def _model(self, counts: np.ndarray, totals: np.ndarray) -> TopicModel:
         return TopicModel(self.prior, self.words.update(WordTotal(counts, totals)))
-
-
-def blocks(corpus: Corpus, n: int, batch_size: int | None) -> list[int]:
-    """Where blocks of documents end: so many documents each, or n of them with as many entries each."""
-    if batch_size is not None:
-        return [*range(0, corpus.n_docs, batch_size), corpus.n_docs]
-    cuts = np.searchsorted(corpus.indptr, np.linspace(0, corpus.nnz, max(min(n, MOST_BLOCKS), 1) + 1)[1:-1])
-    return np.unique([0, *cuts, corpus.n_docs]).astype(int).tolist()

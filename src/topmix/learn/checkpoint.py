@@ -62,9 +62,7 @@ class Files(ABC):
         """The model, the one that follows, and the learner's state."""
 
     @abstractmethod
-    def check(self, moment: Moment, fit: Fit) -> None:
-        """Whether a checkpoint is of these shards and of this kind of engine."""
-
+    def check(self, moment: Moment, fit: Fit) -> None: ...
     @abstractmethod
     def place(self, state: State, model: SomeModel, placed: SomeModel) -> None:
         """The total has its sums where the placed model has them."""
@@ -112,30 +110,27 @@ class Checkpoint:
                 if differ:
                     said = "; ".join(differ[:3])
                     raise ModelFileError(f"the checkpoint of another fit: {said}. Delete it, or use another path.")
-                moment = self._moment(file)
+                search = file.table("search", missing=None)
+                K = file.integer("n_components", 1, _core.MAX_TOPICS)
+                wanted = self.files.n_components if search is None else None
+                if file.n_features != self.files.n_features or wanted not in (None, K):
+                    what, expected = self.files.what, f"{self.files.n_features} and {wanted or 'any number'}"
+                    raise ModelFileError(f"has {file.n_features} {what[0]} and {K} {what[1]}, expected {expected}")
+                model, following, state = self.files.read(file, K)
+                state.t = file.integer("t", 0, LARGEST_COUNT)
+                n_kept, remembers, history = file.count("n_kept"), self.files.remembers, read_history(file)
+                if n_kept and remembers is None:
+                    raise ModelFileError("has memory of shards, and this fit has none")
+                if not history:
+                    raise ModelFileError("has no history")
+                memory = {b: remembers.read(file.at(f"kept.{b}"), K=K) for b in range(n_kept) if remembers is not None}
+                random = file.table("random") or {}
                 if file.left:
                     names = ", ".join(sorted(file.left))[:200]
                     raise ModelFileError(f"has arrays that no checkpoint has: {names}")
-                return moment
+                return Moment(model, following, state, memory, history, random, search)
         except FileNotFoundError:
             return None
-
-    def _moment(self, file: CheckedReader) -> Moment:
-        search = file.table("search", missing=None)
-        K = file.integer("n_components", 1, _core.MAX_TOPICS)
-        wanted = self.files.n_components if search is None else None
-        if file.n_features != self.files.n_features or wanted not in (None, K):
-            what, expected = self.files.what, f"{self.files.n_features} and {wanted or 'any number'}"
-            raise ModelFileError(f"has {file.n_features} {what[0]} and {K} {what[1]}, expected {expected}")
-        model, following, state = self.files.read(file, K)
-        state.t = file.integer("t", 0, LARGEST_COUNT)
-        n_kept, remembers, history = file.count("n_kept"), self.files.remembers, read_history(file)
-        if n_kept and remembers is None:
-            raise ModelFileError("has memory of shards, and this fit has none")
-        if not history:
-            raise ModelFileError("has no history")
-        memory = {b: remembers.read(file.at(f"kept.{b}"), K=K) for b in range(n_kept) if remembers is not None}
-        return Moment(model, following, state, memory, history, file.table("random") or {}, search)
 
     @contextmanager
     def names_the_file(self) -> Iterator[None]:

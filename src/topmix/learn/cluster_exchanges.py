@@ -1,7 +1,7 @@
 """Clusters exchanged: where a fit has two clusters in one and one in two, the former are parted, the latter joined.
 
-Passes alone do neither: a cluster would have to cross others. A trial divides one cluster and merges two others; it is
-kept where the objective is higher after a few passes, as Ueda and others (2000, SMEM) do.
+Passes alone do neither: a cluster would have to cross others. A trial is kept where the objective is higher after a few
+passes, as Ueda and others (2000, SMEM) do.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def exchanged(problem: Problem, found: Outcome, settings: FitSettings, seed: np.
 
 
 def _exchanges(model: Admixture, problem: Problem, rng: np.random.Generator) -> Iterator[Admixture]:
-    """Models with other clusters, the most promising first."""
+    """Models with one cluster divided and two others merged, the most promising first."""
     data, K = problem.data.groups, model.n_components
     assert data is not None
     order = rng.permutation(len(data))
@@ -79,7 +79,21 @@ def _exchanges(model: Admixture, problem: Problem, rng: np.random.Generator) -> 
     r = np.zeros((len(sample), K))
     shares = a.r.astype(np.float64)
     np.put_along_axis(r, a.cluster.astype(np.intp), shares / shares.sum(axis=1, keepdims=True), axis=1)
-    for trial in trials(model.as_mixture(), sample, r, model.n_parameters() / K):
+    near = likeness(r)
+    pairs = [(int(at // K), int(at % K)) for at in np.argsort(-near, axis=None, kind="stable")[:JOINED]]
+    for k in np.argsort(r.sum(axis=0), kind="stable")[:SMALL].tolist():
+        other = int((near + near.T)[k].argmax())
+        pairs += [(min(k, other), max(k, other))]
+    mixture = model.as_mixture()
+    cut = in_two(mixture, sample, r, model.n_parameters() / K)[:DIVIDED]
+    for _, a, b in sorted((a + b, a, b) for a in range(len(cut)) for b in range(len(pairs))):
+        (k, _, halved, scale), (i, j) = cut[a], pairs[b]
+        if i == j or k in (i, j) or (i, j) in pairs[:b]:
+            continue
+        parts, places = np.eye(K), np.zeros((K, 2))
+        parts[i, j], parts[j, j], parts[k, k] = 1.0, 0.0, 0.0
+        places[k, 0] = places[j, 1] = scale
+        trial = mixture.regrouped(parts, (places, halved))
         yield replace(model, likelihood=trial.likelihood, sizes=trial.sizes)
 
 
@@ -102,25 +116,6 @@ def _continued(
         raise Interrupted(settings.fitted(before.model, before.history), len(before.history)) from None
 
 
-def trials(model: Mixture, rows: Rows, r: np.ndarray, least_gain: float) -> Iterator[Mixture]:
-    """Mixtures with one cluster divided and two others merged, the most promising first. `r` [rows, K] are
-    probabilities of the clusters of some rows. Two clusters must make the rows of one more likely by `least_gain`."""
-    K, near = model.n_components, likeness(r)
-    pairs = [(int(at // K), int(at % K)) for at in np.argsort(-near, axis=None, kind="stable")[:JOINED]]
-    for k in np.argsort(r.sum(axis=0), kind="stable")[:SMALL].tolist():
-        other = int((near + near.T)[k].argmax())
-        pairs += [(min(k, other), max(k, other))]
-    cut = in_two(model, rows, r, least_gain)[:DIVIDED]
-    for _, a, b in sorted((a + b, a, b) for a in range(len(cut)) for b in range(len(pairs))):
-        (k, _, halved, scale), (i, j) = cut[a], pairs[b]
-        if i == j or k in (i, j) or (i, j) in pairs[:b]:
-            continue
-        parts, places = np.eye(K), np.zeros((K, 2))
-        parts[i, j], parts[j, j], parts[k, k] = 1.0, 0.0, 0.0
-        places[k, 0] = places[j, 1] = scale
-        yield model.regrouped(parts, (places, halved))
-
-
 def likeness(r: np.ndarray) -> np.ndarray:
     """[K, K] above the diagonal: how much two clusters have the same rows, from 0 to 1."""
     both = r.T @ r
@@ -129,40 +124,37 @@ def likeness(r: np.ndarray) -> np.ndarray:
 
 
 def in_two(model: Mixture, rows: Rows, r: np.ndarray, least_gain: float) -> list[Halved]:
-    """The clusters that two would make more likely by more than that, the most promising first."""
-    main, N = r.argmax(axis=1), np.maximum(model.sizes, 0.0)
-    found = []
+    """The clusters whose rows two would make more likely by more than that, the most promising first. `r` [rows, K] are
+    probabilities of the clusters of some rows."""
+    main, N, none = r.argmax(axis=1), np.maximum(model.sizes, 0.0), np.zeros((2, model.n_components))
+    halves = []
     for k in range(model.n_components):
-        born = divided(model, Rows(rows.data[np.flatnonzero(main == k)], check=False))
-        if born is not None and born[0] * (scale := N[k] / max(float(born[1].N.sum()), 1e-300)) > least_gain:
-            found.append(Halved(k, born[0] * scale, born[1], scale))
-    return sorted(found, key=lambda one: (-one.gain, one.cluster))
-
-
-def divided(model: Mixture, rows: Rows) -> tuple[float, MixtureStats] | None:
-    """By how much two clusters make these rows more likely than one, and the statistics of the two; None where they
-    are too few."""
-    if len(rows) < LEAST_ROWS:
-        return None
-    r = np.eye(2)[two_means(np.asarray(rows.data, np.float64))]
-    born = MixtureStats(model.likelihood.of_rows(rows, r), r.sum(axis=0), 0.0, 0.0)
-    if born.N.min() < 2:
-        return None
-    none = np.zeros((2, model.n_components))
-    one = model.regrouped(none[:1], (np.ones((1, 2)), born))
-    try:
-        shards = Shards(rows, [slice(0, len(rows))])
-        two = learned(model.regrouped(none, (np.eye(2), born)), shards, 2, Batch(), PASSES)
-    except SingularCovariance:  # too few rows are left in one
-        return None
-    if two.sizes.min() < 2:
-        return None
-    shard, of_rows = VectorShard(rows.data, slice(0, len(rows)), None), []
-    for mixture in (two, one):
-        tables = mixture.tables(np.zeros(0, np.int64))
-        found = type(model.likelihood).assign(shard, tables.likelihood, tables.log_weights, mixture.n_components)
-        of_rows.append(np.asarray(found.likelihood))
-    return float(np.sum(of_rows[0] - of_rows[1])), two.as_stats()
+        own = Rows(rows.data[np.flatnonzero(main == k)], check=False)
+        if len(own) < LEAST_ROWS:
+            continue
+        side = np.eye(2)[two_means(np.asarray(own.data, np.float64))]
+        born = MixtureStats(model.likelihood.of_rows(own, side), side.sum(axis=0), 0.0, 0.0)
+        if born.N.min() < 2:
+            continue
+        one = model.regrouped(none[:1], (np.ones((1, 2)), born))
+        try:
+            shards = Shards(own, [slice(0, len(own))])
+            two = learned(model.regrouped(none, (np.eye(2), born)), shards, 2, Batch(), PASSES)
+        except SingularCovariance:  # too few rows are left in one
+            continue
+        if two.sizes.min() < 2:
+            continue
+        shard, of_rows = VectorShard(own.data, slice(0, len(own)), None), []
+        for mixture in (two, one):
+            tables = mixture.tables(np.zeros(0, np.int64))
+            a = type(model.likelihood).assign(shard, tables.likelihood, tables.log_weights, mixture.n_components)
+            of_rows.append(np.asarray(a.likelihood))
+        stats = two.as_stats()
+        scale = N[k] / max(float(stats.N.sum()), 1e-300)
+        gain = float(np.sum(of_rows[0] - of_rows[1])) * scale
+        if gain > least_gain:
+            halves.append(Halved(k, gain, stats, scale))
+    return sorted(halves, key=lambda one: (-one.gain, one.cluster))
 
 
 def two_means(x: np.ndarray) -> np.ndarray:

@@ -89,7 +89,7 @@ class SearchedClusters(Search[ClusterSnapshot], ClusterPasses):
 
     def snapshot(self, result: PassResult) -> ClusterSnapshot:
         memo = {b: self.fit.state.memo[b] for b in range(len(self.fit.batches))}
-        self.current = ClusterSnapshot(result.model, result.total, memo, self.fit.memory())
+        self.current = ClusterSnapshot(result.model, result.total, memo, self.fit.workers.recall())
         return self.current
 
     def random(self) -> Mapping[str, object]:

@@ -2,11 +2,9 @@
 
 Gaussian clusters start at one or two starts, of which some passes over a sample say which is the better.
 
-Growth goes from one cluster to K, each time twice as many, with a few passes over a sample in between.
-
-A pass over few rows with few clusters costs next to nothing, and the sample grows with the clusters. So the clusters
-have seen many passes when the first pass over all of the data begins. And few clusters find the large differences in
-the data, which many clusters that start at rows cannot agree on.
+Growth goes from one cluster to K, each time twice as many, with a few passes over a sample in between, which grows with
+the clusters: they cost next to nothing. And few clusters find the large differences in the data, which many clusters
+that start at rows cannot agree on.
 """
 
 from __future__ import annotations
@@ -134,13 +132,12 @@ class GaussianStart:
         model, is_open = trials[0].model, self.is_open and self.prior is None
         if len(trials) > 1 or is_open:
             sample = self._sampled(rng)
-            best = self._best(trials, sample, rng)
+            best, two = self._best(trials, sample, rng)
             if is_open:
                 one = 1.0 if self.weight is None else float(self.weight.sum()) / np.count_nonzero(self.weight)
-                self.prior = gaussian_start.chosen_prior(
-                    best.model, sample[1], best.two, self.settings["degrees_of_freedom_prior"], one
-                )
-            model = model if is_given else best.model
+                degrees = self.settings["degrees_of_freedom_prior"]
+                self.prior = gaussian_start.chosen_prior(best, sample[1], two, degrees, one)
+            model = model if is_given else best
         if self.prior is not None:
             model = replace(model, prior=self.prior)
             model = model.update(model.total, model.total.N)
@@ -152,33 +149,35 @@ class GaussianStart:
         if is_tied and how == "split":
             raise ValueError("init_params='split' divides clusters by their spread, and with 'tied' they share it")
         if how != "auto":
-            return [Start(self._start(how, rng), SETTLING_PASSES)]
+            return [self._start(how, rng)]
         if self.K <= FEW_CLUSTERS and N < MANY_ROWS and not zero_mean:
             sample = self._sampled(rng, at_most=LEAST_ROWS)
             by_spread = not is_tied and gaussian_start.differ_by_spread(self.empty, *sample)
             others = self._grown(rng, SETTLING_PASSES, LEAST_GAIN) if by_spread else []
-            trials = [Start(self._start("kmeans", rng), SETTLING_PASSES)]
+            trials = [self._start("kmeans", rng)]
             if not by_spread and gaussian_start.in_many_units(self.empty):
-                others = [Start(self._start("scaled kmeans", rng), SETTLING_PASSES, LEAST_GAIN)]
+                others = [self._start("scaled kmeans", rng, SETTLING_PASSES, LEAST_GAIN)]
             elif not by_spread and N >= OTHER_FROM:
-                others = [Start(self._start("plain kmeans", rng), SETTLING_PASSES, OWN_GAIN)]
+                others = [self._start("plain kmeans", rng, SETTLING_PASSES, OWN_GAIN)]
             return trials + others
         # Before the first pass the shares and covariances of a good start may still be far off.
         trials = [] if is_tied else self._grown(rng, 0)
         ways = ["k-means++"] if zero_mean else ["lloyd in the frame", *(["lloyd"] if is_tied else [])]
-        trials += [Start(self._start(way, rng), TRIAL_PASSES) for way in ways]
-        best = self._best(trials, self._sampled(rng), rng, JUDGES)
-        return [Start(best.model, SETTLING_PASSES)]
+        trials += [self._start(way, rng, TRIAL_PASSES) for way in ways]
+        best, _ = self._best(trials, self._sampled(rng), rng, JUDGES)
+        return [Start(best, SETTLING_PASSES)]
 
     def _grown(self, rng: np.random.Generator, n_passes: int, least_gain: float = 0.0) -> list[Start]:
         with suppress(SingularCovariance):  # of a part of the sample; all of the data may do
-            return [Start(self._start("split", rng), n_passes, least_gain)]
+            return [self._start("split", rng, n_passes, least_gain)]
         return []
 
-    def _start(self, way: str, rng: np.random.Generator) -> Gaussian:
+    def _start(
+        self, way: str, rng: np.random.Generator, n_passes: int = SETTLING_PASSES, least_gain: float = 0.0
+    ) -> Start:
         if way == "split":
-            return self._split(rng.spawn(1)[0])
-        return gaussian_start.start(self.empty, self.data, self.weight, way, rng)
+            return Start(self._split(rng.spawn(1)[0]), n_passes, least_gain)
+        return Start(gaussian_start.start(self.empty, self.data, self.weight, way, rng), n_passes, least_gain)
 
     def _split(self, rng: np.random.Generator) -> Gaussian:
         """K clusters by growth, from statistics that come to as many rows as there are."""
@@ -203,28 +202,32 @@ class GaussianStart:
         S.scale(self._n_rows / S.N.sum())
         return self.empty.update(S, S.N)
 
-    def _best(self, trials: list[Start], sample: Sample, rng: np.random.Generator, n_judges: int = 1 << 62) -> Settled:
-        """The first, unless another one makes rows clearly more likely."""
-        best, *others = (self._settled(trial, sample, rng, n_judges) for trial in trials)
-        _, w = sample
-        for other, trial in zip(others, trials[1:], strict=True):
-            if other.likelihood(w) > best.likelihood(w) + trial.least_gain * best.gain(w):
-                best = other
-        return best
-
-    def _settled(self, trial: Start, sample: Sample, rng: np.random.Generator, n_judges: int) -> Settled:
-        """Clusters after a few passes over rows in a random order, from statistics of as many rows as before."""
-        first, (x, w) = trial.model, sample
-        rows, n_rows, of_sample = Rows(x, check=False), first.total.N.sum(), float(len(x) if w is None else w.sum())
-        shards = Shards(rows, at_random(rows, max(1, min(BATCHES, len(x) // LEAST_ROWS)), rng), w)
-        model = self._mixture(first.total.copy().scale(of_sample / n_rows))
-        with suppress(SingularCovariance):  # of a part of the sample; then the clusters of the start will do
-            model = learned(model, shards, self.n_active, Memoized(), trial.n_passes)
-        tables = model.tables(np.zeros(0, np.int64))
+    def _best(
+        self, trials: list[Start], sample: Sample, rng: np.random.Generator, n_judges: int = 1 << 62
+    ) -> tuple[Gaussian, Assignment]:
+        """The first clusters, unless others make rows clearly more likely, after a few passes over rows in a random
+        order, from statistics of as many rows as before; and the two best of them for each of the first rows."""
+        x, w = sample
+        rows, of_sample = Rows(x, check=False), float(len(x) if w is None else w.sum())
         judges = VectorShard(x, slice(0, min(n_judges, len(x))), None)
-        two = Gaussian.assign(judges, tables.likelihood, tables.log_weights, min(2, self.K))
-        total = model.likelihood.total.copy().scale(n_rows / of_sample)
-        return Settled(replace(first, total=total).update(total, total.N), two)
+        best, best_likelihood = None, -np.inf
+        for first, n_passes, least_gain in trials:
+            n_rows = first.total.N.sum()
+            shards = Shards(rows, at_random(rows, max(1, min(BATCHES, len(x) // LEAST_ROWS)), rng), w)
+            mixture = self._mixture(first.total.copy().scale(of_sample / n_rows))
+            with suppress(SingularCovariance):  # of a part of the sample; then the clusters of the start will do
+                mixture = learned(mixture, shards, self.n_active, Memoized(), n_passes)
+            tables = mixture.tables(np.zeros(0, np.int64))
+            two = Gaussian.assign(judges, tables.likelihood, tables.log_weights, min(2, self.K))
+            likelihood = float(np.average(two.likelihood, weights=None if w is None else w[: len(two.likelihood)]))
+            if best is not None:
+                gain = max(best_likelihood - best[0].of_all_rows(), 0.0)  # of a row, over one cluster for all
+                if not likelihood > best_likelihood + least_gain * gain:
+                    continue
+            total = mixture.likelihood.total.copy().scale(n_rows / of_sample)
+            best, best_likelihood = (replace(first, total=total).update(total, total.N), two), likelihood
+        assert best is not None
+        return best
 
     def _mixture(self, S: GaussianStats) -> Mixture:
         K, D = S.first.shape
@@ -249,19 +252,6 @@ class GaussianStart:
     @property
     def _n_rows(self) -> float:
         return float(len(self.data)) if self.weight is None else float(self.weight.sum())
-
-
-class Settled(NamedTuple):
-    model: Gaussian
-    two: Assignment  # of the rows of the sample, or of the first of them, with their two best clusters
-
-    def likelihood(self, w: np.ndarray | None) -> float:
-        of_rows = self.two.likelihood
-        return float(np.average(of_rows, weights=None if w is None else w[: len(of_rows)]))
-
-    def gain(self, w: np.ndarray | None) -> float:
-        """Of a row, over one cluster for all; not negative."""
-        return max(self.likelihood(w) - self.model.of_all_rows(), 0.0)
 
 
 def sizes(K: int) -> list[int]:

@@ -21,7 +21,7 @@ from topmix.base.fields import ModelFileError
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import Rows
 from topmix.corpus.shard import Batches, row_sums
-from topmix.engines.engine import Engine, Watched, Workers
+from topmix.engines.engine import Engine, Watched
 from topmix.learn.history import (
     LEARNING,
     SWEEPS,
@@ -34,7 +34,7 @@ from topmix.learn.history import (
     TimeLimit,
     shown,
 )
-from topmix.learn.learners import Passes, PassMaker, PassResult, State, Task
+from topmix.learn.learners import Passes, PassMaker, PassResult, SomeWorkers, State, Task
 from topmix.models.model import SomeModel, SomeTotal
 from topmix.models.topics import TopicModel
 from topmix.steps import LocalStep, Memory
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 MOST_KEPT = 1 << 24  # features x components of a model that is copied after a pass: 128 MB
 FREE, SHARE = 0.01, 0.02  # seconds of a copy that are nothing, and the share of the time that longer ones may take
-
 
 # A first model, and statistics that fade in the first pass, or None.
 First: TypeAlias = Callable[[np.random.Generator], tuple[SomeModel, SomeTotal]]
@@ -114,6 +113,7 @@ class Schedule:
 
     def __init__(self, fit: Fit, rng: np.random.Generator) -> None:
         self.fit, self.rng = fit, rng
+        self.made: dict[str, float] = {}  # changes of the number of topics since the last record
 
     def direction(self, model: SomeModel) -> str:
         """Where the objective goes from pass to pass: see `Stopping`."""
@@ -126,10 +126,6 @@ class Schedule:
     def resume(self, moment: Moment) -> SomeModel:
         """Does what was due after the pass that a checkpoint holds; returns the model of the next one."""
         return self.fit.placed(moment.next_model)
-
-    def moves(self) -> dict[str, float]:
-        """Changes of the number of topics before the last pass, for its record."""
-        return {}
 
     def has_converged(self) -> bool:
         return self.fit.stopping.has_converged(self.fit.history)
@@ -144,8 +140,8 @@ class Schedule:
 
     def keep(self, is_last: bool) -> None:
         """The pass is over: writes a checkpoint where one is due."""
-        if self.fit.is_due(is_last):
-            self.fit.keep(self.fit.moment())
+        if (checkpoint := self.fit.due(is_last)) is not None:
+            checkpoint.write(self.fit.moment())
 
     def ended(self, model: SomeModel) -> SomeModel:
         """What was learned, given the model of the last pass."""
@@ -168,6 +164,7 @@ class Moment(NamedTuple):
         return self.model if self.following is None else self.following
 
 
+NO_PASSES: Passes = (result for result in list[PassResult]())
 Deal = tuple[Batches, Mapping[str, object]]  # which rows are visited together, and the generator's state before
 
 
@@ -179,7 +176,7 @@ def dealt(p: Problem, rng: np.random.Generator) -> Deal:
 class Fit:
     """One start of a problem, between two passes."""
 
-    workers: Workers | None = None
+    workers: SomeWorkers = None  # None: there is no pass to make
 
     def __init__(
         self, problem: Problem, settings: FitSettings, callbacks: Sequence[Callback] = (), before: Sequence[Record] = ()
@@ -190,7 +187,7 @@ class Fit:
         self.following: SomeModel = None  # what the next pass starts from, where that is another
         self.state = State()
         self.schedule, self.stopping = Schedule(self, np.random.default_rng(0)), Stopping(0, 0.0)
-        self.passes: Passes = no_passes()
+        self.passes: Passes = NO_PASSES
         self.batches: Batches = []
         self.is_told = self.is_stopped = self.converged = False
         self.last: object = None  # what was fitted after the last pass that was copied, and its number
@@ -220,21 +217,18 @@ class Fit:
         self.stopping = Stopping(p.max_iter, p.least_gain, direction, warm_up, p.before)
         if self.workers is not None:
             workers, learner, state = self.workers, p.learner, self.state
-            placed = workers.place(self.model) if moment is None else self._resumed(moment)
+            if moment is None or p.keep is None:
+                placed = workers.place(self.model)
+            else:
+                with p.keep.names_the_file():
+                    p.keep.files.check(moment, self)
+                    workers.restore(moment.memory)
+                    placed = self.schedule.resume(moment)
             self.passes = self.schedule.passes(placed, lambda m: learner.passes(workers.place(m), workers, state))
         self.converged = self.schedule.has_converged()
 
-    def _resumed(self, moment: Moment) -> SomeModel:
-        keep = self.problem.keep
-        assert keep is not None
-        with keep.names_the_file():
-            keep.files.check(moment, self)
-            self.restore(moment.memory)
-            return self.schedule.resume(moment)
-
     def placed(self, model: SomeModel) -> SomeModel:
         """A model of a checkpoint where workers read it. The total is where the model is."""
-        assert self.workers is not None
         assert self.problem.keep is not None
         placed = self.workers.place(model)
         self.problem.keep.files.place(self.state, model, placed)
@@ -245,29 +239,30 @@ class Fit:
         return self.is_stopped or self.converged or len(self.history) >= self.stopping.max_iter
 
     def step(self) -> None:
-        result = self.passes.send(self.following)
-        self.model = result.model
-        self.is_told |= self._record(result)
-        self.is_stopped = self.is_told and self.schedule.ends_here()
-        self.converged = self.schedule.has_converged()
-        self.following = self.schedule.after(result, self.is_over)
-        self.schedule.keep(self.is_over)
-
-    def _record(self, result: PassResult) -> bool:
-        """Adds a record and calls the callbacks; whether one of them ends the fit."""
-        model, phase = result.model, self.schedule.phase
-        terms = model.bound(result.total)
+        """One pass, its record and the callbacks; then what the schedule does after it."""
+        result, schedule = self.passes.send(self.following), self.schedule
+        self.model = model = result.model
+        terms, phase = model.bound(result.total), schedule.phase
         effort = {name: value for name, value in result.info.items() if isinstance(value, float)}
-        n_pass, moves = len(self.before) + len(self.history) + 1, self.schedule.moves()
-        workers: object = self.workers
-        status = workers.status() if isinstance(workers, Watched) else {}
+        n_pass, moves, schedule.made = len(self.before) + len(self.history) + 1, schedule.made, {}
+        status = self.workers.status() if isinstance(self.workers, Watched) else {}
         seconds, K = self.settings.clock(), model.n_components
         self.history.append(Record(n_pass, seconds, sum(terms.values()), K, terms, effort, moves, phase, status))
-        if self.settings.keeps_last and phase not in SWEEPS:
-            self._copy(model)
+        if self.settings.keeps_last and phase not in SWEEPS:  # a copy, for a fit that Ctrl-C ends
+            began = perf_counter()
+            if not self.can_copy(model):
+                self.last = None
+            elif began >= self._next_copy:
+                self.last, self.last_pass = self._fitted(model), n_pass
+                took = perf_counter() - began
+                self._next_copy = began + took / SHARE if took > FREE else 0.0
         view = PassView(model, lambda model: self.settings.estimator(self._fitted(model)))
         answers = [call(self.history[-1], view) for call in self.callbacks]  # all of them are called
-        return any(answers)
+        self.is_told |= any(answers)
+        self.is_stopped = self.is_told and schedule.ends_here()
+        self.converged = schedule.has_converged()
+        self.following = schedule.after(result, self.is_over)
+        schedule.keep(self.is_over)
 
     def _fitted(self, model: SomeModel) -> object:
         return self.settings.fitted(model, [*self.before, *self.history])
@@ -276,16 +271,6 @@ class Fit:
         """Whether a second model takes little memory."""
         return bool(model.n_components * self.settings.n_features <= MOST_KEPT)
 
-    def _copy(self, model: SomeModel) -> None:
-        """Of the model, for a fit that Ctrl-C ends, unless it is large."""
-        began = perf_counter()
-        if not self.can_copy(model):
-            self.last = None
-        elif began >= self._next_copy:
-            self.last, self.last_pass = self._fitted(model), len(self.before) + len(self.history)
-            took = perf_counter() - began
-            self._next_copy = began + took / SHARE if took > FREE else 0.0
-
     @cached_property
     def lengths(self) -> list[np.ndarray]:
         """Of each shard's documents, in tokens."""
@@ -293,32 +278,19 @@ class Fit:
         lengths = row_sums(corpus.indptr, corpus.value)
         return [lengths[rows] for rows in self.batches]
 
-    def memory(self) -> dict[int, Memory]:
-        return {} if self.workers is None else self.workers.recall()
-
-    def restore(self, memory: Mapping[int, Memory]) -> None:
-        assert self.workers is not None
-        self.workers.restore(memory)
-
-    def forget(self) -> None:
-        assert self.workers is not None
-        self.workers.forget()
-
     def start_over(self, pseudo_counts: SomeTotal) -> None:
         """The next pass is like the first, from these pseudo-counts, which fade into what data says."""
         self.state.memo.clear()
         self.state.total, self.state.pseudo_counts = None, pseudo_counts
 
     def moment(self) -> Moment:
-        return Moment(self.model, self.following, self.state, self.memory(), self.history, self.random)
+        return Moment(self.model, self.following, self.state, self.workers.recall(), self.history, self.random)
 
-    def is_due(self, is_last: bool, passes_each: int = 1) -> bool:
+    def due(self, is_last: bool, passes_each: int = 1) -> Checkpoint | None:
+        """The checkpoint, where one is to be written now."""
         keep = self.problem.keep
-        return keep is not None and (is_last or len(self.history) % (keep.every * passes_each) == 0)
-
-    def keep(self, moment: Moment) -> None:
-        if self.problem.keep is not None:
-            self.problem.keep.write(moment)
+        is_due = keep is not None and (is_last or len(self.history) % (keep.every * passes_each) == 0)
+        return keep if is_due else None
 
     def learn(self) -> Outcome:
         try:
@@ -335,15 +307,11 @@ class Fit:
     def close(self) -> None:
         """Nothing is held that may be on a device. A schedule knows its fit: without it the data is free at once."""
         self.passes.close()
-        self.passes, self.state = no_passes(), State()
+        self.passes, self.state = NO_PASSES, State()
         del self.schedule
         self.model = self.following = None
         if self.workers is not None:
             self.workers.close()
-
-
-def no_passes() -> Passes:
-    yield from ()
 
 
 def starting_from(model: SomeModel, pseudo_counts: SomeTotal = None) -> First:

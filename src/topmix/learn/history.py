@@ -224,6 +224,7 @@ class StopOnInterrupt:
 # stderr, so that results can be piped.
 
 LATE = 10.0  # seconds after which a fit shows its progress by itself
+EVERY = 0.1  # seconds between two updates of a bar in a notebook
 SHOWN_TOPICS, SHOWN_WORDS, SHOWN_RELEVANCE = 6, 10, 0.8
 
 
@@ -252,23 +253,16 @@ class FitProgress:
     """
 
     def __init__(
-        self,
-        n_passes: int,
-        n_tokens: float | None = None,
-        *,
-        title: str = "fit",
-        words: Sequence[str] | None = None,
-        unit: str = "token",
-        lines: bool = True,
-        after: float = 0.0,
-        console: Console | None = None,
-    ):
+        self, n_passes: int, n_tokens: float | None = None, *, title: str = "fit", words: Sequence[str] | None = None,
+        unit: str = "token", lines: bool = True, after: float = 0.0, console: Console | None = None,
+    ):  # fmt: skip
         self.n_passes, self.n_tokens, self.title, self.words, self.unit = n_passes, n_tokens, title, words, unit
         self.console, self.after, self.n_calls = console or Console(stderr=True), after, 0
         is_notebook = self.console.is_jupyter  # the bar of rich would be lost when the notebook is saved
         is_live = self.console.is_terminal and not is_notebook
         self.lines, self.is_seen = lines and not is_live and not is_notebook, is_live or is_notebook
-        self._notebook = NotebookBar() if is_notebook else None
+        self._is_notebook, self._next_update = is_notebook, 0.0
+        self._output: Any = None  # of a notebook
         self._last: tuple[str, list[str], list[str]] | None = None  # title, what is said, topics
         self._bar = bar(self.console, "passes", "left", "detail")
         self._task = self._bar.add_task(title, total=n_passes, detail="", left="")
@@ -282,9 +276,10 @@ class FitProgress:
         left = record.seconds / self.n_calls * (self.n_passes - self.n_calls)
         said, passed = f"≤ {in_time(left)} left" if left >= 1 else "", in_time(record.seconds)
         title = f"{self.title}, {phase}" if phase else self.title
-        if self._notebook is not None:
+        if self._is_notebook:
             self._last = title, [passed, detail], [line.plain for line in self._topics(view)]
-            self._notebook.show(title, self.n_calls, self.n_passes, [passed, said, detail], self._last[2], last=False)
+            if time.monotonic() >= self._next_update:
+                self._show_in_notebook(title, self.n_passes, [passed, said, detail], self._last[2])
         if self._live is not None:
             self._live.start()
             self._bar.update(self._task, description=title, completed=self.n_calls, detail=detail, left=said)
@@ -303,10 +298,27 @@ class FitProgress:
             self._bar.update(self._task, total=self.n_calls, left="")
         if self._live is not None:
             self._live.stop()
-        if self._notebook is not None and self._last is not None:
+        if self._last is not None:
             title, said, lines = self._last
-            total = self.n_passes if error is not None else self.n_calls
-            self._notebook.show(title, self.n_calls, total, said, lines, last=True)
+            self._show_in_notebook(title, self.n_passes if error is not None else self.n_calls, said, lines)
+
+    def _show_in_notebook(self, title: str, total: int, said: list[str], lines: list[str]) -> None:
+        """One output that is written again after each pass: `said` follows the bar, and `lines` are below it. It needs
+        no ipywidgets, and a saved notebook has what was shown last."""
+        self._next_update = time.monotonic() + EVERY
+        parts = [f"{self.n_calls}/{total} passes", *filter(None, said)]
+        plain = "\n".join(["  ".join([title, *parts]), *lines])
+        below = "".join(f"<br>{html.escape(line)}" for line in lines)
+        bar = f'<progress value="{self.n_calls}" max="{max(total, 1)}" style="width:16em"></progress>'
+        rest = html.escape(" · ".join(parts))
+        shown = f'<div style="white-space:pre-wrap">{html.escape(title)} {bar} {rest}{below}</div>'
+        data = {"text/plain": plain, "text/html": shown}
+        if self._output is None:
+            from IPython.display import display
+
+            self._output = display(data, raw=True, display_id=True)
+        else:
+            self._output.update(data, raw=True)
 
     def _topics(self, view: PassView) -> list[Text]:
         """A line each for the largest topics."""
@@ -366,34 +378,3 @@ def in_short(n: float) -> str:
             break
         n /= 1000
     return f"{n:.3g}{unit}" if n < 999.5 else f"{n:.0f}{unit}"
-
-
-EVERY = 0.1  # seconds between two updates of a bar in a notebook
-
-
-class NotebookBar:
-    """One output that is written again after each pass. It needs no ipywidgets, and a saved notebook has what was shown
-    last."""
-
-    def __init__(self) -> None:
-        self._handle: Any = None
-        self._next = 0.0
-
-    def show(self, title: str, n: int, total: int, said: Sequence[str], lines: Sequence[str], *, last: bool) -> None:
-        """`said` follows the bar, and `lines` are below it. What comes too soon is left out, unless it is the last."""
-        if not last and time.monotonic() < self._next:
-            return
-        self._next = time.monotonic() + EVERY
-        parts = [f"{n}/{total} passes", *filter(None, said)]
-        plain = "\n".join(["  ".join([title, *parts]), *lines])
-        below = "".join(f"<br>{html.escape(line)}" for line in lines)
-        bar = f'<progress value="{n}" max="{max(total, 1)}" style="width:16em"></progress>'
-        rest = html.escape(" · ".join(parts))
-        shown = f'<div style="white-space:pre-wrap">{html.escape(title)} {bar} {rest}{below}</div>'
-        data = {"text/plain": plain, "text/html": shown}
-        if self._handle is None:
-            from IPython.display import display
-
-            self._handle = display(data, raw=True, display_id=True)
-        else:
-            self._handle.update(data, raw=True)

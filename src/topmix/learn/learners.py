@@ -368,14 +368,9 @@ def blend(total: Stats, new: Stats, rho: float, amount: float, amount_new: float
 
 
 def streamed(
-    workers: Workers,
-    model: M,
-    past: Callable[[M], SomeTotal],
-    learner: Learner,
-    n_updates: int,
-    n_seen: float,
+    workers: Workers, model: M, past: Callable[[M], SomeTotal], learner: Learner, n_updates: int, n_seen: float,
     tokens_per_row: float | None = None,
-) -> tuple[M, SomeTotal]:
+) -> tuple[M, SomeTotal]:  # fmt: skip
     """The model after one stochastic step on all that the workers have, and the statistics of these. `past` are those
     of the placed model; with `tokens_per_row` a batch is weighed by its tokens. Callers keep nothing of a device."""
     placed: SomeModel = workers.place(model)

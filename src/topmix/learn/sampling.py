@@ -6,15 +6,14 @@ hold the wrong documents together come apart, and falls to what lets documents h
 fixed point then polish what was found. docs/evidence.md has the measurements.
 
 A fit never ends in the middle of it: alpha falls faster where `max_time` asks for it, a callback that ends the fit ends
-the sampling, which a pass then polishes, and Ctrl-C leaves the model from before. If what was found is worse than that
-model, the fit goes back to it.
+the sampling, which a pass then polishes, and Ctrl-C leaves the model from before. A fit that sampling left worse goes
+back to that model.
 
 The first sweep is the same learner with another option of documents, which travels with the tables. Where the topics of
-all tokens fit into one place, they are then gathered from the shards, and the sweeps are those of a chain
-(learn/chains.py), with half the work because its tables are the counts; at the end what was found is dealt back. Which
-it is depends on the data, never on the engine. When sampling has nearly settled, topics are exchanged
-(learn/tokens.py). What comes next is a function of the history alone, so a resumed fit continues as if it had never
-stopped.
+all tokens fit into one place, which the data says and never the engine, they are then gathered from the shards, and the
+sweeps are those of a chain (learn/chains.py), with half the work because its tables are the counts. When sampling has
+nearly settled, topics are exchanged (learn/tokens.py). What comes next is a function of the history alone, so a resumed
+fit continues as if it had never stopped.
 """
 
 from __future__ import annotations
@@ -69,15 +68,11 @@ class SamplingPlan:
         if last == LEARNING:
             is_over = len(history) >= FIRST_PASSES or stopping.has_converged(history)
             return SAMPLING if is_over and self._has_time_to_sample(history) else LEARNING
-        if last == SAMPLING:
-            n = sum(record.phase == SAMPLING for record in history)
-            if n < self.sweeps and self.share(history) <= 1:
-                return SAMPLING
-            return DRAWING if self.draws and self._has_time_to_draw(history) else POLISHING
-        if last == DRAWING:
-            n = sum(record.phase == DRAWING for record in history)
-            return DRAWING if n < self.draws and self._has_time_to_draw(history) else POLISHING
-        return POLISHING
+        n_sampled, n_drawn = (sum(record.phase == phase for record in history) for phase in SWEEPS)
+        if last == SAMPLING and n_sampled < self.sweeps and self.share(history) <= 1:
+            return SAMPLING
+        has_time = self.max_time is None or history[-1].seconds + _polishing(history) < self.max_time
+        return DRAWING if last in SWEEPS and n_drawn < self.draws and has_time else POLISHING
 
     def share(self, history: Sequence[Record]) -> float:
         """Where the next sweep stands: 0 is the first and 1 the last, by number or, with `max_time`, by the clock; more
@@ -114,9 +109,6 @@ class SamplingPlan:
         polished = [record for record in history if record.phase == POLISHING]
         return len(polished) >= LAST_PASSES and stopping.has_converged(polished)
 
-    def _has_time_to_draw(self, history: Sequence[Record]) -> bool:
-        return self.max_time is None or history[-1].seconds + _polishing(history) < self.max_time
-
     def _has_time_to_sample(self, history: Sequence[Record]) -> bool:
         """A sweep takes about half as long as a pass."""
         if self.max_time is None or not history:
@@ -135,14 +127,9 @@ class SamplingSchedule(TopicPasses):
     """Passes over documents with sampling between the first and the last, which leaves some of `max_time` seconds."""
 
     def __init__(
-        self,
-        fit: Fit,
-        rng: np.random.Generator,
-        restarts: bool,
-        sweeps: int,
-        draws: int = 0,
+        self, fit: Fit, rng: np.random.Generator, restarts: bool, sweeps: int, draws: int = 0,
         max_time: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(fit, rng, restarts)
         self.plan = SamplingPlan(sweeps, int(rng.integers(2**63)), max_time, draws)
         self.phase = LEARNING
@@ -150,7 +137,6 @@ class SamplingSchedule(TopicPasses):
         self.model_before: TopicModel | None = None  # the one that sampling began with, unless it is large
         self.model = self.empty  # of the next pass
         self.chain: Chain | None = None  # where sweeps are made in one place
-        self.exchanged: dict[str, float] = {}  # since the last pass
 
     def passes(self, model: TopicModel, learn: Callable[[TopicModel], Passes]) -> Passes:
         """Those of the learner, and sweeps of the chain while there is one."""
@@ -158,8 +144,11 @@ class SamplingSchedule(TopicPasses):
         following: SomeModel = model
         try:
             while True:
-                if self.chain is not None:
-                    result = self._sweep(self.chain)
+                if (chain := self.chain) is not None:
+                    sampling = self.model.document_options.sampling
+                    assert sampling is not None
+                    chain.sweep(chain.prior.alpha * (sampling.concentration / chain.prior.alpha.sum()))
+                    result = PassResult(chain, None, {})
                 elif learning is None:
                     result = next(learning := learn(following))
                 else:
@@ -168,10 +157,6 @@ class SamplingSchedule(TopicPasses):
         finally:
             if learning is not None:
                 learning.close()
-
-    def moves(self) -> dict[str, float]:
-        made, self.exchanged = self.exchanged, {}
-        return made
 
     def ends_here(self) -> bool:
         self.is_told_to_end = True
@@ -208,12 +193,13 @@ class SamplingSchedule(TopicPasses):
 
     def keep(self, is_last: bool) -> None:
         fit = self.fit
-        if fit.is_due(is_last, SWEEPS_PER_PASS if fit.history[-1].phase in SWEEPS else 1):
+        checkpoint = fit.due(is_last, SWEEPS_PER_PASS if fit.history[-1].phase in SWEEPS else 1)
+        if checkpoint is not None:
             if self.chain is not None:
                 self._deal(self.chain)
                 fit.state.total = self._counts(self.chain)
             moment = fit.moment()
-            fit.keep(moment if self.chain is None else moment._replace(model=self.model))
+            checkpoint.write(moment if self.chain is None else moment._replace(model=self.model))
         if not is_last:
             self._continue()  # after the checkpoint: a resumed fit makes it again
 
@@ -257,40 +243,28 @@ class SamplingSchedule(TopicPasses):
         in_shards = corpus.n_tokens > MOST_TOKENS or not is_plain
         if history[-1].phase != SAMPLING or in_shards:
             return
-        chain = self.chain = self.chain or self._gathered()
+        chain, seed = self.chain, self.plan.seed
+        if chain is None:  # it continues from the topics of the shards' tokens
+            p, memory, z = self.fit.problem, self.fit.workers.recall(), np.empty(int(corpus.n_tokens), np.uint16)
+            for b, rows in enumerate(self.fit.batches):
+                if memory[b].z is None:
+                    raise ModelFileError("the checkpoint lacks topics of tokens")
+                z[places(self.first, rows)[1]] = memory[b].z
+            prior, words, device = self.model.prior, self.model.words, p.engine.opened()
+            words, n = words.update(WordTotal.zeros(*words.shape)), sum(record.phase == SAMPLING for record in history)
+            chain = self.chain = Chain(corpus, prior, words, seed=seed, threads=p.threads, sweeps=n, device=device)
+            chain.start(z)
         if self.phase != SAMPLING:
             self._deal(chain)
             self.chain = None
         elif self.plan.exchanges_now(self.phase, history) and not self.model.words.is_told:
-            rng = np.random.default_rng([self.plan.seed, len(history)])
-            self.exchanged = {EXCHANGE: exchanged(chain, corpus, rng)}
-
-    def _gathered(self) -> Chain:
-        """The chain that continues from the topics of the shards' tokens."""
-        p, memory = self.fit.problem, self.fit.memory()
-        z = np.empty(int(self.corpus.n_tokens), np.uint16)
-        for b, rows in enumerate(self.fit.batches):
-            if memory[b].z is None:
-                raise ModelFileError("the checkpoint lacks topics of tokens")
-            z[places(self.first, rows)[1]] = memory[b].z
-        prior, words, device = self.model.prior, self.model.words, p.engine.opened()
-        words = words.update(WordTotal.zeros(*words.shape))
-        n_sweeps = sum(record.phase == SAMPLING for record in self.fit.history)
-        chain = Chain(self.corpus, prior, words, seed=self.plan.seed, threads=p.threads, sweeps=n_sweeps, device=device)
-        chain.start(z)
-        return chain
-
-    def _sweep(self, chain: Chain) -> PassResult:
-        sampling = self.model.document_options.sampling
-        assert sampling is not None
-        chain.sweep(chain.prior.alpha * (sampling.concentration / chain.prior.alpha.sum()))
-        return PassResult(chain, None, {})
+            self.made = {EXCHANGE: exchanged(chain, np.random.default_rng([seed, len(history)]))}
 
     def _deal(self, chain: Chain) -> None:
         """Shards and learner get what the chain has found."""
         docs, z = chain.topics(), chain.z
         rows_of = enumerate(self.fit.batches)
-        self.fit.restore({b: Visit(0, docs.of(rows), z[places(self.first, rows)[1]]) for b, rows in rows_of})
+        self.fit.workers.restore({b: Visit(0, docs.of(rows), z[places(self.first, rows)[1]]) for b, rows in rows_of})
         self.fit.start_over(self._counts(chain))
 
     def _counts(self, chain: Chain) -> TopicStats:

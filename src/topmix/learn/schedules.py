@@ -88,7 +88,7 @@ class ResponsePasses(TopicPasses):
         following = super().after(result, is_last) or result.model
         if is_last:
             return following
-        design, memory, batches = self.corpus.design, self.fit.memory(), self.fit.batches
+        design, memory, batches = self.corpus.design, self.fit.workers.recall(), self.fit.batches
         assert design is not None
         docs = [memory[b].docs for b in range(len(batches))]
         y = np.concatenate([design.x[design.row[rows], 0] for rows in batches])
@@ -141,29 +141,25 @@ class ByVersion(PassMaker):
 
     def passes(self, model: TopicModel, workers: Workers, state: State) -> Passes:
         while True:
-            halves, state.total, effort = self._visited(model, workers)
+            total, effort, now, version = model.no_stats(), 0.0, model, -1
+            words: list[list[WordStats]] = [[] for _ in range(2 * self.n_versions)]  # of each half of each version
+            for b, half in enumerate(self.dealt[1]):
+                if model.versions is not None and half // 2 != version:
+                    version = half // 2
+                    now = replace(model, words=model.versions.words(version))
+                for _, stats, info in workers.run(now.tables, [b]):
+                    words[half].append(stats.S)
+                    effort += info.get("iterations", 0.0)
+                    total += stats
+            state.total, halves = total, [tree_sum(parts) for parts in words]
             counts = [a + b for a, b in zip(halves[::2], halves[1::2])]
             if model.versions is None:
                 strength, discount = chosen(halves[::2], halves[1::2], self.place, model.words, ETA)
                 versions = WordVersions.start(counts, self.place, strength, discount, model.words, ETA)
             else:
                 versions = model.versions.with_counts(counts).redrawn()
-            model = replace(model, words=model.words.update(state.total.S), versions=versions)
-            model = (yield PassResult(model, state.total, Info(iterations=effort))) or model
-
-    def _visited(self, model: TopicModel, workers: Workers) -> tuple[list[WordStats], TopicStats, float]:
-        """Words of each half of each version, statistics of all documents, and iterations."""
-        total, found = model.no_stats(), list[list[WordStats]]([] for _ in range(2 * self.n_versions))
-        iterations, now, of = 0.0, model, -1
-        for b, half in enumerate(self.dealt[1]):
-            if model.versions is not None and half // 2 != of:
-                of = half // 2
-                now = replace(model, words=model.versions.words(of))
-            for _, stats, info in workers.run(now.tables, [b]):
-                found[half].append(stats.S)
-                iterations += info.get("iterations", 0.0)
-                total += stats
-        return [tree_sum(parts) for parts in found], total, iterations
+            model = replace(model, words=model.words.update(total.S), versions=versions)
+            model = (yield PassResult(model, total, Info(iterations=effort))) or model
 
 
 class VersionPasses(Schedule):

@@ -1,9 +1,8 @@
 """The search for the number of topics or clusters: a schedule that makes passes, tries moves, and keeps those that pay.
 
-When passes gain little, other topics or clusters are tried for a few passes. All of the data says what is kept: the
-objective must be higher than the old ones would have by then. Gains of passes fall like those of a geometric series,
-for what is tried as for what was there before, so that is known, and so is what more passes promise to either. What is
-not better is undone. The way back costs nothing: statistics of shards are values.
+When passes gain little, other topics or clusters are tried for a few passes, and undone unless the objective of all
+data gets higher than that of the old ones would be by then. Gains of passes fall like a geometric series, so that is
+known, and so is what more passes promise to either. The way back costs nothing: statistics of shards are values.
 
 A checkpoint holds the last safe point, a moment with nothing on trial, perhaps some passes ago; an interrupted trial is
 made again. A search that is stopped in the middle of a trial ends with what was there before.
@@ -169,13 +168,12 @@ class Search(Schedule, Generic[S]):
         self.polish = polish
         self.n_passes = self.n_kept = len(fit.history)
         self.pace = Pace()  # of passes that were not on trial
-        self.made: dict[str, float] = {}  # moves since the last record
         self.trial: Trial | None = None
         self.was_trial = self.is_ending = False  # the last pass belonged to a trial; no move comes any more
         self.done_at: int | None = None  # passes
         self.safe: SafePoint[S] | None = None
         self.current: S | None = None  # what learner and workers have
-        self.course = self._course(warm_up, fresh)
+        self.course = self._course(None, False, warm_up, fresh)
         next(self.course)
 
     # What a subclass says
@@ -220,10 +218,6 @@ class Search(Schedule, Generic[S]):
         """Whether there are no passes but the last ones."""
         return self.passes_left <= self.polish
 
-    def moves(self) -> dict[str, float]:
-        made, self.made = self.made, {}
-        return made
-
     def after(self, result: PassResult, is_last: bool) -> SomeModel:
         self.n_passes += 1
         self.was_trial = self.trial is not None
@@ -241,7 +235,7 @@ class Search(Schedule, Generic[S]):
         if is_due and safe.n_passes > self.n_kept:
             self.n_kept, here, history = safe.n_passes, safe.here, fit.history[: safe.n_passes]
             state = State(here.total, dict(here.memo), safe.n_passes)
-            fit.keep(Moment(here.model, None, state, here.memory, history, fit.random, safe.known))
+            keep.write(Moment(here.model, None, state, here.memory, history, fit.random, safe.known))
 
     def resume(self, moment: Moment) -> SomeModel:
         placed = super().resume(moment)
@@ -253,41 +247,42 @@ class Search(Schedule, Generic[S]):
         restore_generator(self.rng, known.random)
         self.pace, self.made = Pace(known.gain, known.ratio), dict(known.made)
         here = self.snapshot(PassResult(placed, self.fit.state.total, {}))
-        self.course = self._on_from(here, known.quiet)
+        self.course = self._course(here, known.quiet)
         following = next(self.course)
         return placed if following is None else following
 
     def ended(self, model: SomeModel) -> SomeModel:
         """What was there before a trial, if the fit was stopped in one; the last record says so."""
         if self.was_trial and self.safe is not None:
-            here, last = self.safe.here, self.fit.history[-1]
+            model, last = self.safe.here.model, self.fit.history[-1]
             moves = {what: gain for what, gain in {**last.moves, **self.made}.items() if not what.startswith("try")}
-            model, moves = here.model, moves | {"stopped": 0.0}
-            terms, K = model.bound(here.total), model.n_components
+            moves, terms, K = moves | {"stopped": 0.0}, model.bound(self.safe.here.total), model.n_components
             objective = sum(terms.values())
             self.fit.history[-1] = replace(last, objective=objective, n_components=K, terms=terms, moves=moves)
         return super().ended(model)
 
     # The course of a search
 
-    def _course(self, warm_up: int, fresh: int) -> Course:
-        now = yield from self._first_passes(None, warm_up, fresh)
-        yield from self._on_from(self.settled(now, False), False)
-
-    def _on_from(self, here: S, quiet: bool) -> Course:
-        """Passes, and trials whenever it is quiet, until no move is left or passes run out."""
+    def _course(self, here: S | None, quiet: bool, warm_up: int = 0, fresh: int = 1) -> Course:
+        """Passes, and trials whenever it is quiet, until no move is left or passes run out; then the last passes, with
+        the number settled, one more where nothing was left to try."""
+        if here is None:
+            here = self.settled((yield from self._first_passes(None, warm_up, fresh)), False)
         while True:
             left, before = self.passes_left - self.polish, here.worth
             has_time = left > TRIAL
             if has_time or not quiet:  # the last passes are made again by a fit that goes on longer, which makes others
-                self.safe = SafePoint(here, self.n_passes, self._known(quiet))
+                out = Writer()
+                Known(quiet, *self.pace, self.made, dict(self.random())).write(out)
+                self.tried.write(out.at("tried"))
+                self.safe = SafePoint(here, self.n_passes, copy.deepcopy(out.values))
             move = self.next_move(here, quiet and has_time, left)
             if move is not None:
                 here, quiet = yield from self._try(here, move)
                 continue
             is_exhausted = quiet and has_time
             if is_exhausted or left <= 0:
-                yield from self._last_passes(here, is_exhausted)
+                break
             result = yield self.put(here)
             now = self.snapshot(result)
             here = self.merged(now, result.info)
@@ -295,6 +290,14 @@ class Search(Schedule, Generic[S]):
                 self.pace = self.pace.after(now.worth - before)
                 quiet = here is now and here.worth - before < self.fit.problem.least_gain
             here = self.settled(here, quiet)
+        self.is_ending, end = True, max(left, 0)
+        following = self.put(here)
+        if self.polish:
+            self.made["polish"], following = 0.0, self.polished(following)
+        while True:
+            if is_exhausted and self.done_at is None and self.passes_left <= end:
+                self.done_at = self.n_passes
+            following = self.relearned((yield following).model)
 
     def _try(self, here: S, move: Move) -> Generator[SomeModel, PassResult, tuple[S, bool]]:
         """Passes with other topics, until it is clear whether they are better. Returns where the search is then, and
@@ -302,9 +305,9 @@ class Search(Schedule, Generic[S]):
         trial = self.trial = Trial(move, here.worth, self.pace)
         self.made[f"try {move.what}"], self.current = 0.0, None
         if move.memory is None:
-            self.fit.forget()
+            self.fit.workers.forget()
         else:
-            self.fit.restore(move.memory)
+            self.fit.workers.restore(move.memory)
         self.fit.start_over(move.counts)
         now = yield from self._first_passes(move.model, move.warm_up, move.fresh)
         trial.last = now.worth
@@ -335,33 +338,16 @@ class Search(Schedule, Generic[S]):
             if self.is_last():
                 break
             if left > 1:
-                self.fit.forget()
+                self.fit.workers.forget()
         return self.merged(now, result.info)
-
-    def _last_passes(self, here: S, is_exhausted: bool) -> Course:
-        """With the number settled; one more where nothing was left to try."""
-        self.is_ending, end = True, max(self.passes_left - self.polish, 0)
-        following = self.put(here)
-        if self.polish:
-            self.made["polish"], following = 0.0, self.polished(following)
-        while True:
-            if is_exhausted and self.done_at is None and self.passes_left <= end:
-                self.done_at = self.n_passes
-            following = self.relearned((yield following).model)
 
     def put(self, here: S) -> SomeModel:
         """Learner and workers continue from here. The model to go on with, or None for the learner's own."""
         if here is self.current:
             return None
         state = self.fit.state
-        self.fit.restore(here.memory)
+        self.fit.workers.restore(here.memory)
         for b, stats in here.memo.items():
             state.memo[b] = stats
         state.total, state.pseudo_counts = here.total, None
         return here.model
-
-    def _known(self, quiet: bool) -> Json:
-        out = Writer()
-        Known(quiet, *self.pace, self.made, dict(self.random())).write(out)
-        self.tried.write(out.at("tried"))
-        return copy.deepcopy(out.values)

@@ -42,7 +42,6 @@ class TokenPasses(PassMaker):
 
 @dataclass(frozen=True)
 class Sweeps(TokenPasses):
-    corpus: Corpus
     burn_in: int
     thin: int
     learn_every: int
@@ -55,7 +54,7 @@ class Sweeps(TokenPasses):
         for n in itertools.count(1):
             settled = model.sweeps - model.annealing
             if exchanges and n <= self.burn_in and settled >= 0 and settled % EXCHANGE_SWEEPS == 0:
-                exchanges = exchanged(model, self.corpus, model.rng) != 0.0
+                exchanges = exchanged(model, model.rng) != 0.0
             model.sweep()
             if n > self.burn_in and (n - self.burn_in) % self.thin == 0:
                 model.sampled()
@@ -205,7 +204,8 @@ def exchange(hard: HardTopics, rng: np.random.Generator, difference: float = 0.0
         if c in touched or merge is None:
             continue
         cost, a, b = merge
-        owner = entries_of_tokens(hard.corpus) if owner is None else owner
+        if owner is None:  # the entry of the corpus that each token is a copy of
+            owner = np.repeat(np.arange(hard.corpus.nnz, dtype=np.int32), hard.corpus.value.astype(np.int32))
         tokens = np.flatnonzero(hard.z == c)
         least = max(cost, difference * len(tokens))
         gain, leaves = split(hard, part(hard.corpus, owner[tokens]), least, rng)
@@ -219,9 +219,9 @@ def exchange(hard: HardTopics, rng: np.random.Generator, difference: float = 0.0
     return change
 
 
-def exchanged(chain: Chain, corpus: Corpus, rng: np.random.Generator) -> float:
+def exchanged(chain: Chain, rng: np.random.Generator) -> float:
     """Exchanges topics of a sampler where that pays; returns what it gained."""
-    hard = HardTopics(corpus, chain.n_components, PENALTY, chain.threads)
+    hard = HardTopics(chain.corpus, chain.n_components, PENALTY, chain.threads)
     hard.start(chain.z)
     gain = -exchange(hard, rng, DIFFERENCE)
     if gain:
@@ -263,11 +263,6 @@ def split(hard: HardTopics, corpus: Corpus, least: float, rng: np.random.Generat
         if gain <= least:
             break
     return gain, halves.z == 1
-
-
-def entries_of_tokens(corpus: Corpus) -> np.ndarray:
-    """[tokens] which entry of the corpus each is a copy of."""
-    return np.repeat(np.arange(corpus.nnz, dtype=np.int32), corpus.value.astype(np.int32))
 
 
 def part(corpus: Corpus, owner: np.ndarray) -> Corpus:

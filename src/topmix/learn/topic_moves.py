@@ -77,14 +77,10 @@ class Documents(SearchSnapshot):
         assert isinstance(self.model.prior, StickPrior)
         return self.model.prior
 
-    @property
-    def docs(self) -> list[DocTopics]:
-        return [visit.docs for visit in self.memory.values()]
-
     def counts(self) -> sp.csc_array:
         """[D, K] N_dk."""
         K = self.model.n_components
-        return sp.csc_array(sp.vstack([by_topic(d, K) for d in self.docs]))
+        return sp.csc_array(sp.vstack([by_topic(visit.docs, K) for visit in self.memory.values()]))
 
     def moved(self, M: np.ndarray | sp.csr_array) -> dict[int, Visit]:
         """What workers remember after what documents have of topic k has gone where M [K, K'] says."""
@@ -92,8 +88,8 @@ class Documents(SearchSnapshot):
 
     def under(self, prior: StickPrior) -> Documents:
         """The same responsibilities, with topics and every q(pi_d) at their best under this prior."""
-        parts = zip(self.memo.items(), self.docs, self.lengths)
-        memo = {b: prior.summarise(m.S, d, n, m.H) for (b, m), d, n in parts}
+        parts = zip(self.memo.items(), self.memory.values(), self.lengths)
+        memo = {b: prior.summarise(m.S, visit.docs, n, m.H) for (b, m), visit, n in parts}
         total = replace(self.model, prior=prior).no_stats()
         for stats in memo.values():
             total += stats
@@ -281,13 +277,9 @@ class Split(NamedTuple):
 
 
 def splits(
-    rows_of: Rows,
-    tokens: sp.csc_array,
-    table: Table,
-    alpha: np.ndarray,
-    topics: Iterable[int],
+    rows_of: Rows, tokens: sp.csc_array, table: Table, alpha: np.ndarray, topics: Iterable[int],
     rng: np.random.Generator,
-) -> list[Split]:
+) -> list[Split]:  # fmt: skip
     """How each of these topics may fall in two, by documents with these words that have tokens [D, K] of each topic."""
     by_doc, found = sp.csr_array(tokens), []
     with one_thread():  # on such small matrices more threads only wait for each other

@@ -1,13 +1,13 @@
 """The search for the number of topics, from the first pass of a memoized fit to its last.
 
-It has three phases. *Size the model*: short fits of several sizes are compared, and the best goes on. *Search*: pairs
-of topics are judged after every pass and merged. When a pass neither merged anything nor raised the bound by much,
-something larger is tried: documents start from their words again, new topics join, every topic is split, or the
-smallest are deleted. *Polish*: with the number settled, a few last passes make topics that predict better.
+It has three phases. *Size*: short fits of several sizes are compared, and the best goes on. *Search*: pairs of topics
+are judged after every pass and merged. After a pass that merged nothing and gained little, something larger is tried:
+documents start from their words again, new topics join, every topic is split, or the smallest are deleted. *Polish*:
+with the number settled, a few last passes make topics that predict better.
 
 Topics are searched under the variational posterior, whose bound judges the moves. Where all topics start again, a few
-collapsed passes come first, because they lead to a higher bound; then documents start from their words a few times: a
-topic that leaves a document does not come back, and while topics are young it leaves too soon.
+collapsed passes come first, because they lead to a higher bound; then documents start from their words a few times:
+while topics are young they leave documents too soon, and they do not come back.
 """
 
 from __future__ import annotations
@@ -161,11 +161,6 @@ class TriedTopics(Stored):
 RECEIVERS = 4  # topics that a deleted topic's tokens start in
 
 
-def refreshment(here: Documents) -> Move:
-    """The same topics; documents start from their words."""
-    return started(here, "refresh", here.total.S.counts(), here.prior.sticks.shares()[:-1])._replace(fresh=REFRESH)
-
-
 def split(here: Documents, topics: np.ndarray, rows: Rows, rng: np.random.Generator) -> Move | None:
     """Each of these topics in two, where it holds two kinds of words; `rows` gives the words of documents."""
     words = here.model.words
@@ -225,16 +220,9 @@ class SearchedTopics(Search[Documents]):
     tried: TriedTopics
 
     def __init__(
-        self,
-        fit: Fit,
-        rng: np.random.Generator,
-        *,
-        posteriors: Posteriors,
-        warm_up: int,
-        polish: int,
-        max_topics: int,
-        chooses_size: bool,
-    ) -> None:
+        self, fit: Fit, rng: np.random.Generator, *, posteriors: Posteriors, warm_up: int, polish: int,
+        max_topics: int, chooses_size: bool,
+    ) -> None:  # fmt: skip
         self.posteriors, self.warm_up, self.max_topics = posteriors, warm_up, max_topics
         self.corpus, self.tried = fit.problem.corpus, TriedTopics(chooses_size=chooses_size)
         numbers = np.arange(self.corpus.n_docs)
@@ -244,11 +232,11 @@ class SearchedTopics(Search[Documents]):
         super().__init__(fit, rng, polish, warm_up, FRESH if chooses_size else 1)
 
     def warmed_up(self, model: TopicModel) -> TopicModel:
-        self.fit.forget()  # variational documents have fewer topics: they start from their words
+        self.fit.workers.forget()  # variational documents have fewer topics: they start from their words
         return self.posteriors.under(model, "variational", is_searching=True)
 
     def snapshot(self, result: PassResult) -> Documents:
-        memory, memo, shards = self.fit.memory(), self.fit.state.memo, range(len(self.fit.batches))
+        memory, memo, shards = self.fit.workers.recall(), self.fit.state.memo, range(len(self.fit.batches))
         if any(b not in memo or b not in memory or memory[b].docs is None for b in shards):
             raise ModelFileError("the checkpoint lacks documents")
         self.current = Documents(
@@ -302,7 +290,7 @@ class SearchedTopics(Search[Documents]):
         topics. Earlier that would lower the bound in the end: topics that leave a document do not come back."""
         posteriors = self.posteriors
         if posteriors.final != model.words.posterior:
-            self.fit.forget()
+            self.fit.workers.forget()
         return posteriors.under(model, posteriors.final)
 
     # What to try
@@ -331,8 +319,9 @@ class SearchedTopics(Search[Documents]):
         if kind in ("birth", "split") and room < ROOM * K:
             return None
         sizes = here.total.S.totals
-        if kind == "refresh":
-            return refreshment(here)
+        if kind == "refresh":  # the same topics; documents start from their words
+            counts, shares = here.total.S.counts(), here.prior.sticks.shares()[:-1]
+            return started(here, "refresh", counts, shares)._replace(fresh=REFRESH)
         if kind == "birth":  # more topics, each of one document
             n, shares = min(K, room), here.prior.sticks.shares()[:-1]
             start = restarted(self.corpus, np.append(np.full(n, -1.0), sizes), self.rng)
