@@ -14,7 +14,7 @@ from topmix.corpus.shard import Shard
 from topmix.cuda.device import Device
 from topmix.cuda.shard import DeviceShard
 from topmix.cuda.topics import TOPIC_BACKENDS, on_device, on_host, unit_of
-from topmix.cuda.word_stats import DocumentStats
+from topmix.cuda.words import DocumentStats
 from topmix.models.statistics import TopicStats
 from topmix.models.topics import TopicTables
 from topmix.steps import LocalStep, StepResult
