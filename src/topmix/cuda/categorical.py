@@ -110,9 +110,6 @@ class WordBlocks:
         given |= {"table": self.t.Elogphi, "offset": self.t.offset}
         self.top("top_words", part.stop - part.start, self.constant, given)
 
-    def likelihood(self, scores: np.ndarray) -> np.ndarray:
-        return scores
-
     def summarise(self, unit: float) -> MixtureStats:
         """What all rows report. Their shares are kept, because tokens are computed from them."""
         device, rows, K, L, top = self.device, self.rows, self.K, self.L, self.top

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from topmix.cuda.sources import PRELUDE, TOGETHER, kernels, program, program_of, struct, struct_of
 
-Shape: TypeAlias = int | tuple[int, ...]
 Given: TypeAlias = dict[str, Any]  # fields of a kernel's struct of arguments: arrays, numbers, and None for null
 Cupy: TypeAlias = Any  # objects of CuPy, which has no types
 T = TypeVar("T")
@@ -52,7 +51,7 @@ class Spillable:
     back the arrays that it is given, so no kernel and no learner knows of it."""
 
     def __init__(self, device: Device, array: DeviceArray):
-        self.device, self.n_bytes, self.visit = device, int(array.nbytes), device.visit
+        self.device, self.visit = device, device.visit
         self.array: DeviceArray | None = array
         self.host: np.ndarray | None = None  # a copy, which stays good, as the array never changes
 
@@ -130,10 +129,10 @@ class Device:
         numbers = np.ascontiguousarray(host, dtype)
         return self._allocated(self.cupy.asarray, numbers, n_bytes=numbers.nbytes)
 
-    def empty(self, shape: Shape, dtype: npt.DTypeLike) -> DeviceArray:
+    def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> DeviceArray:
         return self._allocated(self.cupy.empty, shape, dtype, n_bytes=int(np.prod(shape)) * np.dtype(dtype).itemsize)
 
-    def zeros(self, shape: Shape, dtype: npt.DTypeLike) -> DeviceArray:
+    def zeros(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> DeviceArray:
         return self._allocated(self.cupy.zeros, shape, dtype, n_bytes=int(np.prod(shape)) * np.dtype(dtype).itemsize)
 
     def get(self, array: Cupy) -> np.ndarray:
@@ -239,8 +238,8 @@ class Device:
         for each in sorted(here, key=lambda each: (each.visit < self.visit - 1, each.visit), reverse=True):
             if each.host is None:
                 each.host = self.get(each)
+            n_bytes += each.host.nbytes
             each.array = None
-            n_bytes += each.n_bytes
             if n_bytes * 16 >= self.capacity or each.visit >= self.visit - 1:
                 break
         return bool(here)

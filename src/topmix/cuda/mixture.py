@@ -1,4 +1,4 @@
-"""The local steps of mixtures and admixtures on the device: the CUDA backends of steps/rows.py and steps/rows.py.
+"""The local steps of mixtures and admixtures on the device: the CUDA backends of steps/rows.py.
 
 Rows of groups have the scores of mixtures, in blocks; kernels/groups.cu does the rest. What groups say of their prior
 is computed by the processor, while the device sums the moments of their rows.
@@ -126,7 +126,8 @@ class CudaAssignStep(RowBackend):
             blocks.assign(part)
             parts.append(blocks.top.on_host(part.stop - part.start))
         cluster, r, scores = (np.concatenate(field) for field in zip(*parts))
-        return StepResult(Assigned(cluster, r, blocks.likelihood(scores)))
+        likelihood = blocks.likelihood(scores) if isinstance(blocks, Blocks) else scores
+        return StepResult(Assigned(cluster, r, likelihood))
 
 
 # Admixtures: rows in groups, each of which has shares of its own.

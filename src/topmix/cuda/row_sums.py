@@ -196,8 +196,7 @@ class Moments:
         given = order | {"z": z, "r": r, "weight": weight, "centre": centre, "part_sums": self.part_sums}
         given |= {"part_products": self.part_products if self.quadratic == "products" else None, "N": self.N}
         given |= {"first": self.first, "second": self.second, "entropy": entropy, "partial": self.partial}
-        given |= {"n": n, "L": L, "D": self.D, "Q": self.Q, "K": K, "part": PART}
-        given |= {"kind": KINDS[self.quadratic]}
+        given |= {"n": n, "L": L, "D": self.D, "Q": self.Q, "K": K, "part": PART, "kind": KINDS[self.quadratic]}
         parts = min(self.n_parts, n_pairs // PART + min(K, n_pairs))
         device.launch(f"sums_{kind}", parts, 256, given)
         if self.quadratic == "products":

@@ -116,8 +116,7 @@ def sample(
     given |= {"by_word": device.empty(n_words, np.float32), "weights": device.array(weights, np.float32)}
     given |= {"by_topic": device.array(1.0 / words.norm, np.float32)}
     given |= {"seed": seed_of(sampling.seed, shard.number), "sweep": sampling.sweep, "least": words.least}
-    given |= {"n_rows": shard.n_rows, "n_words": n_words, "most": most, "blocks": blocks}
-    given |= {"own_scale": float(scale)}
+    given |= {"n_rows": shard.n_rows, "n_words": n_words, "most": most, "blocks": blocks, "own_scale": float(scale)}
     if z is None and docs is not None:
         given |= docs.as_last()
     device.launch("prior_mass", min(-(-n_words // 4), 16 * device.n_processors), 128, given)

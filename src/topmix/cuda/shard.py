@@ -182,7 +182,6 @@ class DeviceDocs:
 
     @classmethod
     def of(cls, device: Device, docs: DocTopics) -> DeviceDocs:
-        """The same on the device."""
         n = np.diff(docs.indptr)
         places, sizes = device.array(docs.indptr, np.int64), device.array(n, np.int32)
         topic, count = device.array(docs.topic, np.uint16), device.array(docs.count, np.float32)

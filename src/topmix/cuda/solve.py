@@ -18,6 +18,7 @@ from topmix.models.topics import TopicTables
 
 MOST_ACTIVE = 32  # L: lists of L topics are kept in registers
 SUMS = 10  # see the enum Sums of kernels/arguments.hpp
+
 # Which kernel solves which documents of a shard.
 #
 # A document's part of the table is [its topics, its words], and is kept in shared memory. How many topics it begins
@@ -31,18 +32,10 @@ LISTS = 6  # floats of a document for each of its topics, besides the table
 EXTRA_LISTS = 8
 
 
-class Extra(NamedTuple):
-    """What few fits ask for, and what it takes: see kernels/document.hpp."""
-
-    exclude: bool = False
-    select_often: bool = False
-    restarts: bool = False
-
-
 class Tier(NamedTuple):
     """One kernel, with what a team of it can hold."""
 
-    kernel: str  # after "solve_" or, where there is anything extra, "extra_"
+    kernel: str  # after "solve_" or "extra_", which has what few fits ask for: see kernels/document.hpp
     threads: int  # of a block
     teams: int  # per block
     most: int  # topics of a document
@@ -108,19 +101,18 @@ class Plan:
         device.launch(f"{self.family}_giant", slots, 512, given, L=L)
 
 
-def plan_of(shard: DeviceShard, K: int, eps: float, is_cold: bool, n_given: int, extra: Extra) -> Plan:
+def plan_of(shard: DeviceShard, K: int, eps: float, n_given: int, *, is_cold: bool, is_extra: bool, pages: int) -> Plan:
     """Made once for each shard and setting: it looks at every document. `n_given` is how many topics a document may
-    come with, where it has them from elsewhere."""
+    come with, where it has them from elsewhere; `pages`, how often its part of the table is there."""
     n_given = 1 << (n_given - 1).bit_length() if n_given else 0
-    key = K, eps, is_cold, n_given, extra
+    key = K, eps, n_given, is_cold, is_extra, pages
     if key in shard.plans:
         return shard.plans[key]
     while len(shard.plans) >= MOST_PLANS:  # the number of topics is being searched for
         shard.plans.pop(next(iter(shard.plans)))
 
     device, n_words, most = shard.device, shard.n_words, np.maximum(shard.most_topics(K, eps), min(n_given, K))
-    family, lists = ("extra", EXTRA_LISTS) if any(extra) else ("solve", LISTS)
-    pages = 1 + extra.exclude + extra.select_often  # how often a document's part of the table is there
+    family, lists = ("extra", EXTRA_LISTS) if is_extra else ("solve", LISTS)
     most_words, largest_most = int(n_words.max(initial=0)), int(most.max(initial=1))
     largest = pages * int((most * (n_words | 1)).max(initial=0))
     long = LONG._replace(most=padded(min(max(LONG.most, largest_most), MOST_IN_SHARED), 4))
@@ -200,12 +192,12 @@ def solve(
         raise ValueError(
             f"engine='cuda' keeps at most {MOST_ACTIVE} topics of a word: use n_active={MOST_ACTIVE} or less"
         )
-    extra = Extra(options.exclude and tables.posterior == "collapsed", options.select_often, options.restarts > 0)
+    exclude = options.exclude and tables.posterior == "collapsed"
     docs = DeviceDocs.empty(device, *shard.places(K, L, options.eps))
     given, sums = over_documents(device, tables, unit, own)
     given |= options.of_kernels() | docs.as_new()
     given |= {"indptr": shard.indptr, "index": shard.index, "value": shard.value, "n_entries": shard.n_entries}
-    given |= {"exclude": extra.exclude, "own_discount": 0.0 if last is None else options.own_discount}
+    given |= {"exclude": int(exclude), "own_discount": 0.0 if last is None else options.own_discount}
     given |= {"variational": int(tables.posterior == "variational"), "wants_bound": int(want_bound)}
     given |= {"starts_cold": int(start is None)}
     if start is None:
@@ -221,7 +213,9 @@ def solve(
         given |= zip(("memo_topic", "memo_share", "memo_n"), memo)
     if shard.n_rows:
         n_given = 0 if before is None else before.most
-        plan_of(shard, K, options.eps, start is None, n_given, extra).run(shard, given, L)
+        is_extra, pages = exclude or options.select_often or options.restarts > 0, 1 + exclude + options.select_often
+        plan = plan_of(shard, K, options.eps, n_given, is_cold=start is None, is_extra=is_extra, pages=pages)
+        plan.run(shard, given, L)
     host_sums = device.get(sums)
     iterations, entropy, *_, bound, lost, tried, accepted = host_sums[:SUMS].tolist()
     if lost:

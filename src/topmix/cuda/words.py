@@ -10,7 +10,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 from scipy.special import digamma
@@ -23,6 +23,7 @@ from topmix.models.statistics import PseudoCounts
 from topmix.models.words import Fading, WordStats, WordTotal
 
 UNIT = float(1 << 20)
+Columns: TypeAlias = np.ndarray | DeviceColumns
 SMALLEST_FACTOR = 2.0**-10  # below it, the factor is multiplied into the counts
 
 
@@ -311,12 +312,7 @@ class DeviceWordTotal(Fading):
         return self.device.kept(pseudo, lambda: tuple(map(self.device.array, arrays, dtypes)))
 
     def table(
-        self,
-        posterior: str,
-        eta: np.ndarray,
-        extra: PseudoCounts | None,
-        norm: np.ndarray,
-        cols: np.ndarray | DeviceColumns,
+        self, posterior: str, eta: np.ndarray, extra: PseudoCounts | None, norm: np.ndarray, cols: Columns
     ) -> tuple[DeviceArray, DeviceArray]:
         """[words, K] each row over its largest entry, and the logarithm of that entry."""
         is_variational = posterior == "variational"
@@ -331,7 +327,7 @@ class DeviceWordTotal(Fading):
         return self._of_words("make_table", given, cols)
 
     def log_table(
-        self, objective: str, eta: np.ndarray, norm: np.ndarray, cols: np.ndarray | DeviceColumns
+        self, objective: str, eta: np.ndarray, norm: np.ndarray, cols: Columns
     ) -> tuple[DeviceArray, DeviceArray]:
         """[words, K] the logarithm, less the largest of each word; and that."""
         is_bayes = objective == "vb"
@@ -339,7 +335,7 @@ class DeviceWordTotal(Fading):
         given = self.with_prior(eta) | {"by_topic": by_topic, "variational": int(is_bayes)}
         return self._of_words("log_table", given, cols)
 
-    def _of_words(self, kernel: str, given: Given, cols: np.ndarray | DeviceColumns) -> tuple[DeviceArray, DeviceArray]:
+    def _of_words(self, kernel: str, given: Given, cols: Columns) -> tuple[DeviceArray, DeviceArray]:
         device, K, n_words = self.device, self.shape[1], len(cols)
         if not isinstance(cols, DeviceColumns):
             cols = DeviceColumns(cols, device.array(cols, np.int32))
