@@ -112,11 +112,6 @@ class DeviceGaussian:
 
     has_scatter: ClassVar[bool] = False
 
-    @classmethod
-    def of(cls, device: Device, host: Gaussian) -> DeviceGaussian:
-        total = DeviceGaussianStats.zeros(device, *host.total.first.shape).add(host.total)
-        return cls(device, host, total, host.frame.log_det())
-
     def on_host(self) -> Gaussian:
         return replace(self.settings, total=self.total.on_host())
 

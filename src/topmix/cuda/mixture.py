@@ -18,7 +18,7 @@ from topmix.corpus.shard import GroupShard, Shard, Shards
 from topmix.cuda.categorical import RowWords, RowWordStats, WordBlocks, unit_of_tokens
 from topmix.cuda.clusters import BLOCK_BYTES, Blocks, Clusters, DeviceRows, rows_at_a_time
 from topmix.cuda.device import Device, DeviceArray, Given
-from topmix.cuda.gaussian import DeviceGaussian
+from topmix.cuda.gaussian import DeviceGaussian, DeviceGaussianStats
 from topmix.cuda.row_sums import LEAST_SHARE, Moments, Scorer, Top
 from topmix.cuda.words import DeviceWordTotal
 from topmix.models.categorical import Categorical
@@ -95,7 +95,8 @@ class RowBackend:
         elif isinstance(likelihood, Gaussian) and likelihood.covariance_type == "full":
             if model.prior is not None and model.prior.is_process:
                 return model
-            likelihood = DeviceGaussian.of(self.device, likelihood)
+            total = DeviceGaussianStats.zeros(self.device, *likelihood.total.first.shape).add(likelihood.total)
+            likelihood = DeviceGaussian(self.device, likelihood, total, likelihood.frame.log_det())
         else:
             return model
         return replace(model, likelihood=likelihood)

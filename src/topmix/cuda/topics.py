@@ -74,9 +74,10 @@ class TopicBackend:
 
     def placed(self, shard: SomeShard, stats: TopicStats) -> TopicStats:
         """Statistics of a shard, on the device: as they are, or from a file."""
-        if isinstance(stats.S, EntryStats):
-            return replace(stats, S=DeviceWordStats.of(shard, stats.S))
-        return replace(stats, S=DeviceTokenStats.of(shard, stats.S)) if isinstance(stats.S, TokenStats) else stats
+        if isinstance(stats.S, TokenStats):
+            z = self.device.spillable(self.device.array(stats.S.z, np.uint16))
+            return replace(stats, S=DeviceTokenStats(shard, z, stats.S.totals))
+        return replace(stats, S=DeviceWordStats.of(shard, stats.S)) if isinstance(stats.S, EntryStats) else stats
 
     def stats(self, shard: DeviceShard, tables: TopicTables, new: Solved, own: DeviceOwnPriors | None) -> TopicStats:
         """On the device, or on the host where the number of topics may change: moves read and edit statistics."""

@@ -156,10 +156,6 @@ class DeviceTokenStats(DocumentStats):
 
     kernel: ClassVar[str] = "add_tokens"
 
-    @classmethod
-    def of(cls, shard: DeviceShard, stats: TokenStats) -> DeviceTokenStats:
-        return cls(shard, shard.device.spillable(shard.device.array(stats.z, np.uint16)), stats.totals)
-
     def entries(self) -> TokenStats:
         return TokenStats(self.shard.device.get(self.z), self.totals)
 
