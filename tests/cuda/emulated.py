@@ -131,10 +131,9 @@ class EmulatedDevice(Device):
     def address(self, array):
         return array.ctypes.data
 
-    def product(self, a, b, out, *, columns, scale, is_added):
-        of_a, of_b = columns
-        found = scale * (a[:, of_a].astype(out.dtype) @ b[:, of_b].astype(out.dtype).T)
-        out[: len(a)] = out[: len(a)] + found if is_added else found
+    def product(self, a, b, out, scale, *, is_added):
+        products = scale * (a.astype(out.dtype) @ b.astype(out.dtype).T)
+        out[: len(a)] = out[: len(a)] + products if is_added else products
 
     def start(self, kernel, L, blocks, threads, args, shared):
         assert shared <= self.shared_per_block

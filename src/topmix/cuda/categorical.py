@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from topmix.corpus.shard import Shard
 from topmix.cuda.device import Device, DeviceArray, Given
 from topmix.cuda.row_sums import Moments, Top
 from topmix.cuda.shard import DeviceShard
-from topmix.cuda.word_stats import OneShard, launch_over
+from topmix.cuda.words import OneShard
 from topmix.models.categorical import CategoricalTables
 from topmix.models.sparse_counts import RowShares
 from topmix.models.statistics import MixtureStats
@@ -33,17 +33,13 @@ class RowWords(DeviceShard):
     """Rows of words on the device."""
 
     host: Shard
+    n: float  # rows, or their weight
 
     @classmethod
     def of(cls, shard: Shard, device: Device) -> Self:
         rows = super().of(shard, device)
-        rows.host = shard
+        rows.host, rows.n = shard, float(shard.n_rows if shard.weight is None else shard.weight.sum())
         return rows
-
-    @property
-    def n(self) -> float:
-        """Rows, or their weight."""
-        return float(self.n_rows) if self.host.weight is None else float(self.host.weight.sum())
 
     @cached_property
     def weight(self) -> DeviceArray | None:
@@ -70,7 +66,6 @@ class RowWordStats(OneShard):
 
     @classmethod
     def of(cls, rows: RowWords, shares: RowShares, unit: float) -> RowWordStats:
-        """The same on the device."""
         device, cluster = rows.device, shares.cluster
         of_rows = None if cluster is None else device.array(cluster, np.int32)
         return cls(rows, of_rows, device.array(shares.r, np.float32), unit, shares.totals)
@@ -87,7 +82,7 @@ class RowWordStats(OneShard):
 
     def add_to(self, counts: DeviceArray, weight: float, unit: float, leaving: Self | None = None) -> None:
         given = self.given() | {"counts": counts, "factor": weight, "is_whole": int(abs(weight) == 1.0)}
-        launch_over(self.shard.device, self.shard.n_entries * self.r.shape[1], self.kernel, given)
+        self.shard.device.launch_over(self.shard.n_entries * self.r.shape[1], self.kernel, given)
         if leaving is not None:
             leaving.add_to(counts, -1.0, unit)
 
@@ -105,21 +100,15 @@ class WordBlocks:
                 "engine='threads'"
             )
         self.size = max(1, min(rows.n_rows, max(BLOCK_PAIRS // L, 256)))
+        self.parts = list(gen_batches(rows.n_rows, self.size))
         self.top = Top(device, self.size, self.K, L, FLOAT32, keep=keep)
         self.constant = device.array(log_weights, np.float32)
-
-    def __iter__(self) -> Iterator[slice]:
-        n = self.rows.n_rows
-        return (slice(begin, min(begin + self.size, n)) for begin in range(0, n, self.size))
 
     def assign(self, part: slice) -> None:
         rows = self.rows
         given: Given = {"indptr": rows.indptr[part.start : part.stop + 1], "index": rows.index, "value": rows.value}
         given |= {"table": self.t.Elogphi, "offset": self.t.offset}
         self.top("top_words", part.stop - part.start, self.constant, given)
-
-    def likelihood(self, scores: np.ndarray) -> np.ndarray:
-        return scores
 
     def summarise(self, unit: float) -> MixtureStats:
         """What all rows report. Their shares are kept, because tokens are computed from them."""
@@ -128,7 +117,7 @@ class WordBlocks:
         cluster = device.empty((n, L), np.int32) if L < K else None
         r = device.empty((n, L), np.float32)
         moments = Moments(device, K, 0, "none", FLOAT32, self.size * L)
-        for part in self:
+        for part in self.parts:
             top.cluster, top.r = None if cluster is None else cluster[part], r[part]
             self.assign(part)
             weight = None if rows.weight is None else rows.weight[part]

@@ -7,13 +7,14 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from topmix import _core
 from topmix.base.threads import one_thread, use_threads
 from topmix.corpus.shard import VectorShard
 from topmix.cuda.device import Device, DeviceArray, Spillable
 from topmix.cuda.row_sums import Moments, Scorer, Top, Weights, from_host
-from topmix.models.frame import GaussianStats, Shape
+from topmix.models.frame import GaussianStats
 from topmix.models.gaussian import GaussianTables
 from topmix.models.statistics import MixtureStats
 from topmix.models.von_mises_fisher import DirectionStats, DirectionTables
@@ -31,6 +32,7 @@ class DeviceRows:
         self.shard, self.device, self.threads = shard, device, threads
         self.cols, self.n_rows, self.D = shard.cols, shard.n_rows, shard.data.shape[1]
         self.n = float(self.n_rows) if shard.weight is None else float(shard.weight.sum())  # or their weight
+        self.at_once = max(1, AT_ONCE // max(1, self.D))  # rows
         self._frame: tuple[object, ...] = ()
         self._z: Spillable | None = None
         self._scatter: tuple[tuple[object, ...], np.ndarray] | None = None  # a frame, and the sum in it
@@ -69,13 +71,12 @@ class DeviceRows:
 
     def squared_norms(self, z: DeviceArray, root: np.ndarray) -> np.ndarray:
         """[n] |z root|^2, of rows z [n, D] on the device."""
-        step = max(1, AT_ONCE // max(1, self.D))
-        parts = [self.device.get(z[begin : begin + step]) @ root for begin in range(0, len(z), step)]
+        parts = [self.device.get(z[part]) @ root for part in gen_batches(len(z), self.at_once)]
         return np.concatenate([np.square(part).sum(axis=1) for part in parts] or [np.zeros(0)])
 
     def _pieces(self, dtype: np.dtype, origin: np.ndarray | None, A: np.ndarray | None) -> Iterator[np.ndarray]:
         with use_threads(self.threads):
-            for piece in self.shard.pieces(max(1, AT_ONCE // max(1, self.D))):
+            for piece in self.shard.pieces(self.at_once):
                 x = piece.rows_as(dtype)
                 if origin is not None and A is not None:
                     z = np.empty_like(x)
@@ -100,37 +101,30 @@ class Clusters(NamedTuple):
         """Tables of the host, copied once."""
         if isinstance(t, Clusters):
             return t
-        clusters: Clusters = device.kept(
-            t, lambda: _directions(device, t) if isinstance(t, DirectionTables) else _gaussians(device, t)
-        )
-        return clusters
+
+        def copied() -> Clusters:
+            sums = partial(_sums_on_host, t)
+            if isinstance(t, DirectionTables):
+                weights = from_host(device, t.W.shape[1], "none", True, t.W)
+                return cls(weights, t.constant, None, None, None, 0.0, None, sums)
+            weights = from_host(device, t.shape.D, t.shape.quadratic, t.linear, t.W)
+            root = t.root if t.shape.name == "tied" else None
+            return cls(weights, t.constant, device.array(t.centre), t.origin, t.A, t.jacobian, root, sums)
+
+        return device.kept(t, copied)
 
 
-def _gaussians(device: Device, t: GaussianTables) -> Clusters:
-    shape = t.shape
-    weights = from_host(device, shape.D, shape.quadratic, t.linear, t.W)
-    root = t.root if shape.name == "tied" else None
-    sums = partial(_sums_on_host, shape)
-    return Clusters(weights, t.constant, device.array(t.centre), t.origin, t.A, t.jacobian, root, sums)
-
-
-def _directions(device: Device, t: DirectionTables) -> Clusters:
-    weights = from_host(device, t.W.shape[1], "none", True, t.W)
-    return Clusters(weights, t.constant, None, None, None, 0.0, None, _resultants)
-
-
-def _resultants(clusters: Clusters, rows: DeviceRows, moments: Moments) -> DirectionStats:
-    return DirectionStats(moments.device.get(moments.first))
-
-
-def _sums_on_host(shape: Shape, c: Clusters, rows: DeviceRows, moments: Moments) -> GaussianStats:
+def _sums_on_host(
+    t: DirectionTables | GaussianTables, c: Clusters, rows: DeviceRows, moments: Moments
+) -> DirectionStats | GaussianStats:
     """Moments for a model on the host."""
-    N, first, second = (moments.device.get(x) for x in (moments.N, moments.first, moments.second))
-    if shape.name == "tied":  # sum w z z', the same for all clusters and in all passes
-        assert c.origin is not None
-        assert c.A is not None
-        second = shape.packed(rows.scatter(c.origin, c.A, c.weights.dtype)[None])
-    return GaussianStats(N, first, second)
+    get = moments.device.get
+    if isinstance(t, DirectionTables):
+        return DirectionStats(get(moments.first))
+    if t.shape.name != "tied":
+        return GaussianStats(get(moments.N), get(moments.first), get(moments.second))
+    scatter = rows.scatter(t.origin, t.A, c.weights.dtype)  # the same for all clusters and in all passes
+    return GaussianStats(get(moments.N), get(moments.first), t.shape.packed(scatter[None]))
 
 
 def rows_at_a_time(weights: Weights, L: int) -> int:
@@ -145,16 +139,14 @@ class Blocks:
 
     def __init__(self, rows: DeviceRows, c: Clusters, log_weights: np.ndarray, L: int, precision: str, *, keep: bool):
         self.device = device = rows.device
-        self.rows, self.c, self.L, self.n = rows, c, L, rows.n_rows
+        self.rows, self.c, self.L = rows, c, L
         self.z = rows.z(c.weights.dtype, c.origin, c.A)
-        self.size = min(rows_at_a_time(c.weights, L), max(self.n, 1))
+        self.size = min(rows_at_a_time(c.weights, L), max(rows.n_rows, 1))
+        self.parts = list(gen_batches(rows.n_rows, self.size))
         self.scorer = Scorer(device, c.weights, self.size, precision)
         self.top = Top(device, self.size, c.weights.K, L, c.weights.dtype, keep=keep)
         self.constant = device.array(c.constant + log_weights, c.weights.dtype)
         self.kernel = "top_double" if c.weights.dtype == np.float64 else "top_float"
-
-    def __iter__(self) -> Iterator[slice]:
-        return (slice(begin, min(begin + self.size, self.n)) for begin in range(0, self.n, self.size))
 
     def assign(self, part: slice) -> None:
         self.top(self.kernel, part.stop - part.start, self.constant, self.scorer(self.z[part]))
@@ -164,7 +156,7 @@ class Blocks:
         c, rows, L, top = self.c, self.rows, self.L, self.top
         weights = c.weights
         moments = Moments(self.device, weights.K, weights.D, weights.quadratic, weights.dtype, self.size * L)
-        for part in self:
+        for part in self.parts:
             self.assign(part)
             weight = None if rows.weight is None else rows.weight[part]
             entropy = top.entropy[: part.stop - part.start]
@@ -173,5 +165,6 @@ class Blocks:
 
     def likelihood(self, scores: np.ndarray) -> np.ndarray:
         """[rows] from summed scores, which lack what is the same for all clusters."""
-        found: np.ndarray = scores + self.c.jacobian
-        return found if self.c.root is None else found - 0.5 * self.rows.squared_norms(self.z, self.c.root)
+        if self.c.root is None:
+            return scores + self.c.jacobian
+        return scores + self.c.jacobian - 0.5 * self.rows.squared_norms(self.z, self.c.root)

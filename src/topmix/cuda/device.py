@@ -9,42 +9,40 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from types import ModuleType
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from topmix.cuda.sources import PRELUDE, TOGETHER, kernels, program, program_of, struct, struct_of
 
-Method: TypeAlias = Literal["__call__", "reduce", "reduceat", "accumulate", "outer", "at"]
-Index: TypeAlias = int | slice | tuple[int | slice, ...]
-Shape: TypeAlias = int | tuple[int, ...]
 Given: TypeAlias = dict[str, Any]  # fields of a kernel's struct of arguments: arrays, numbers, and None for null
 Cupy: TypeAlias = Any  # objects of CuPy, which has no types
 T = TypeVar("T")
 KEPT = 8  # arrays of a model, on the device from one update to the next
 
 
+def padded(n: int, to: int) -> int:
+    """The next multiple, and no less than one of them."""
+    return -(-max(n, 1) // to) * to
+
+
 class DeviceArray(Protocol):
     """As far as Python looks at it: it has the arithmetic of NumPy's."""
 
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def dtype(self) -> np.dtype: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def nbytes(self) -> int: ...
-    @property
-    def itemsize(self) -> int: ...
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype
+    size: int
+    nbytes: int
+    itemsize: int
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[DeviceArray]: ...
-    def __getitem__(self, index: Index, /) -> DeviceArray: ...
+    def __getitem__(self, index: int | slice | tuple[int | slice, ...], /) -> DeviceArray: ...
     def sum(self, axis: int, /) -> DeviceArray: ...
     def __mul__(self, other: float, /) -> DeviceArray: ...
-    def __array_ufunc__(self, ufunc: np.ufunc, method: Method, *inputs: Any, **settings: Any) -> Any: ...
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any: ...
     def __iadd__(self, other: DeviceArray, /) -> DeviceArray: ...
 
 
@@ -53,7 +51,7 @@ class Spillable:
     back the arrays that it is given, so no kernel and no learner knows of it."""
 
     def __init__(self, device: Device, array: DeviceArray):
-        self.device, self.n_bytes, self.visit = device, int(array.nbytes), device.visit
+        self.device, self.visit = device, device.visit
         self.array: DeviceArray | None = array
         self.host: np.ndarray | None = None  # a copy, which stays good, as the array never changes
 
@@ -64,12 +62,6 @@ class Spillable:
             assert self.host is not None
             self.array = self.device.array(self.host)
         return self.array
-
-    def spill(self) -> None:
-        """Gives up its place on the device."""
-        if self.host is None:
-            self.host = self.device.get(self)
-        self.array = None
 
 
 class Device:
@@ -82,7 +74,17 @@ class Device:
     def __init__(self, number: int, memory: int | None):
         self.forget()
         self.cupy = cupy = _import_cupy()
-        count = _count_of_devices(cupy)
+        runtime = cupy.cuda.runtime
+        try:
+            count = int(runtime.getDeviceCount())
+        except runtime.CUDARuntimeError as error:
+            if "Driver" in str(error):
+                raise RuntimeError(
+                    f"engine='cuda' needs NVIDIA's driver, which is missing or too old for this CuPy ({error})"
+                ) from error
+            raise RuntimeError(f"engine='cuda' needs an NVIDIA GPU, and there is none ({error})") from error
+        if count == 0:
+            raise RuntimeError("engine='cuda' needs an NVIDIA GPU, and there is none")
         if number >= count:
             raise RuntimeError(f"engine='cuda': there is no device {number}; this machine has {count}")
         self.number = number
@@ -124,20 +126,21 @@ class Device:
         )
 
     def array(self, host: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> DeviceArray:
-        given = np.ascontiguousarray(host, dtype)
-        return self._allocated(self.cupy.asarray, given, n_bytes=given.nbytes)
+        numbers = np.ascontiguousarray(host, dtype)
+        return self._allocated(self.cupy.asarray, numbers, n_bytes=numbers.nbytes)
 
-    def empty(self, shape: Shape, dtype: npt.DTypeLike) -> DeviceArray:
+    def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> DeviceArray:
         return self._allocated(self.cupy.empty, shape, dtype, n_bytes=int(np.prod(shape)) * np.dtype(dtype).itemsize)
 
-    def zeros(self, shape: Shape, dtype: npt.DTypeLike) -> DeviceArray:
+    def zeros(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> DeviceArray:
         return self._allocated(self.cupy.zeros, shape, dtype, n_bytes=int(np.prod(shape)) * np.dtype(dtype).itemsize)
 
     def get(self, array: Cupy) -> np.ndarray:
         """A copy on the host, when all that was launched before is done."""
-        found: Cupy = array() if isinstance(array, Spillable) else array
+        if isinstance(array, Spillable):
+            array = array()
         with self._device:
-            host: np.ndarray = found.get()
+            host: np.ndarray = array.get()
         return host
 
     def copy_to(self, array: Cupy, host: np.ndarray) -> None:
@@ -163,30 +166,26 @@ class Device:
     def address(self, array: Cupy) -> int:
         return int(array.data.ptr)
 
-    def product(
-        self,
-        a: DeviceArray,
-        b: DeviceArray,
-        out: DeviceArray,
-        *,
-        columns: tuple[slice, slice],
-        scale: float,
-        is_added: bool,
-    ) -> None:
-        """out = scale a b', plus what is there if `is_added`, of chosen columns of a [n, .] and b [m, .]: halves, whose
-        products are summed in float32, or doubles. The bits depend on the shapes alone. By cuBLAS, which counts columns
-        first: its matrices are the transposes of ours."""
-        (of_a, of_b), cublas = columns, _cublas_of(self.cupy)
+    def product(self, a: DeviceArray, b: DeviceArray, out: DeviceArray, scale: float, *, is_added: bool) -> None:
+        """out = scale a b', plus what is there if `is_added`. a and b are columns of matrices: halves, whose products
+        are summed in float32, or doubles. The bits depend on the shapes alone. By cuBLAS, which counts columns first:
+        its matrices are the transposes of ours."""
+        try:
+            cublas = self.cupy.cuda.cublas
+        except ImportError as error:
+            raise ImportError(
+                "engine='cuda' needs cuBLAS for mixtures, which CuPy does not find: install the CUDA toolkit, or CuPy "
+                f"with its libraries (pip install 'cupy-cuda13x[ctk]') ({error})"
+            ) from error
         kind, total, compute = (2, 0, 68) if a.dtype == np.float16 else (1, 1, 70)  # CUDA_R_*, CUBLAS_COMPUTE_*
         numbers = np.array([scale, float(is_added)], out.dtype)
-        at_a, at_b = (self.address(x) + x.itemsize * (s.start or 0) for x, s in ((a, of_a), (b, of_b)))
-        size, at = of_a.stop - (of_a.start or 0), numbers.ctypes.data
+        of_a, of_b = ((self.address(x), kind, x.strides[0] // x.itemsize) for x in (a, b))
         with self._device:
             cublas.gemmEx(
                 self.cupy.cuda.device.get_cublas_handle(),
-                *(cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, len(b), len(a), size),
-                *(at, at_b, kind, b.shape[1], at_a, kind, a.shape[1]),
-                *(at + numbers.itemsize, self.address(out), total, out.shape[1], compute, -1),
+                *(cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, len(b), len(a), a.shape[1]),
+                *(numbers.ctypes.data, *of_b, *of_a, numbers.ctypes.data + numbers.itemsize),
+                *(self.address(out), total, out.shape[1], compute, -1),
             )
 
     def start(self, kernel: str, L: int, blocks: int, threads: int, args: np.ndarray, shared: int) -> None:
@@ -197,19 +196,20 @@ class Device:
             function((blocks,), (threads,), (args[()],), shared_mem=shared)
 
     def _function(self, kernel: str, L: int) -> Cupy:
+        """Programs go through NVRTC, for this architecture; CuPy keeps what it has compiled in its cache on disk."""
+
+        def compiled(name: str) -> dict[tuple[str, int], Cupy]:
+            with self._device:
+                options = ("-std=c++17", f"-DTOPMIX_L={L}", "--diag-suppress=177")
+                module = self.cupy.RawModule(code=PRELUDE + program(name), options=options, backend="nvrtc")
+                return {(kernel, L): module.get_function(kernel) for kernel in kernels(name)}
+
         if (kernel, L) not in self._functions:
             names = next(names for names in TOGETHER if program_of(kernel) in names)
             with ThreadPoolExecutor(len(names)) as threads:  # the compiler runs without the interpreter's lock
-                for found in threads.map(lambda each: self._compiled(each, L), names):
-                    self._functions |= found
+                for functions in threads.map(compiled, names):
+                    self._functions |= functions
         return self._functions[kernel, L]
-
-    def _compiled(self, name: str, L: int) -> dict[tuple[str, int], Cupy]:
-        """A program through NVRTC, for this architecture; CuPy keeps what it has compiled in its cache on disk."""
-        with self._device:
-            options = ("-std=c++17", f"-DTOPMIX_L={L}", "--diag-suppress=177")
-            module = self.cupy.RawModule(code=PRELUDE + program(name), options=options, backend="nvrtc")
-            return {(kernel, L): module.get_function(kernel) for kernel in kernels(name)}
 
     def forget(self) -> None:
         """Nothing is kept on it from here on."""
@@ -225,9 +225,9 @@ class Device:
 
     def spillable(self, array: DeviceArray | Spillable) -> Spillable:
         """An array that nobody writes any more, and that may make room for others."""
-        found = array if isinstance(array, Spillable) else Spillable(self, array)
-        self._spillable.add(found)
-        return found
+        spillable = array if isinstance(array, Spillable) else Spillable(self, array)
+        self._spillable.add(spillable)
+        return spillable
 
     def make_room(self) -> bool:
         """Some, a sixteenth of the device where that can be; False where there is none to make. The arrays that were
@@ -236,8 +236,10 @@ class Device:
         here = [each for each in self._spillable if each.array is not None]
         n_bytes = 0
         for each in sorted(here, key=lambda each: (each.visit < self.visit - 1, each.visit), reverse=True):
-            each.spill()
-            n_bytes += each.n_bytes
+            if each.host is None:
+                each.host = self.get(each)
+            n_bytes += each.host.nbytes
+            each.array = None
             if n_bytes * 16 >= self.capacity or each.visit >= self.visit - 1:
                 break
         return bool(here)
@@ -258,14 +260,18 @@ class Device:
                 values[name] = value
         self.start(kernel, L, blocks, threads, np.array(tuple(values.values()), fields), shared)
 
+    def launch_over(self, n: int, kernel: str, given: Given) -> None:
+        """A lane for each of n entries."""
+        self.launch(kernel, min(-(-n // 256), 32 * self.n_processors), 256, given)
+
     def kept(self, host: object, make: Callable[[], T]) -> T:
         """What `make` returns: made once for each object `host` that it belongs to."""
-        found = self._kept.get(id(host))
-        if found is None or found[0] is not host:
+        entry = self._kept.get(id(host))
+        if entry is None or entry[0] is not host:
             while len(self._kept) >= KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            found = self._kept[id(host)] = host, make()
-        return found[1]
+            entry = self._kept[id(host)] = host, make()
+        return entry[1]
 
     def mirror(self, host: np.ndarray, dtype: npt.DTypeLike = np.float64) -> DeviceArray:
         """The array on the device: copied once."""
@@ -319,29 +325,3 @@ def _import_cupy() -> ModuleType:
             "(cupy-cuda12x, cupy-cuda13x)"
         ) from error
     return cupy
-
-
-def _cublas_of(cupy: ModuleType) -> Cupy:
-    try:
-        return cupy.cuda.cublas
-    except ImportError as error:
-        raise ImportError(
-            "engine='cuda' needs cuBLAS for mixtures, which CuPy does not find: install the CUDA toolkit, or CuPy with "
-            f"its libraries (pip install 'cupy-cuda13x[ctk]') ({error})"
-        ) from error
-
-
-def _count_of_devices(cupy: ModuleType) -> int:
-    """How many GPUs there are; where there are none, an error that says what is missing."""
-    runtime = cupy.cuda.runtime
-    try:
-        count = int(runtime.getDeviceCount())
-    except runtime.CUDARuntimeError as error:
-        if "Driver" in str(error):
-            raise RuntimeError(
-                f"engine='cuda' needs NVIDIA's driver, which is missing or too old for this CuPy ({error})"
-            ) from error
-        raise RuntimeError(f"engine='cuda' needs an NVIDIA GPU, and there is none ({error})") from error
-    if count == 0:
-        raise RuntimeError("engine='cuda' needs an NVIDIA GPU, and there is none")
-    return count

@@ -12,9 +12,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from topmix.cuda.clusters import Clusters, DeviceRows
-from topmix.cuda.device import Device, DeviceArray, Given
-from topmix.cuda.row_sums import Moments, features_of, made, padded
+from topmix.cuda.clusters import Clusters
+from topmix.cuda.device import Device, DeviceArray, Given, padded
+from topmix.cuda.row_sums import features_of, made
 from topmix.models.frame import ROUNDING, GaussianStats, refuse_singular
 from topmix.models.gaussian import Gaussian, rounding_of
 from topmix.models.model import TOLERANCE
@@ -31,9 +31,8 @@ class DeviceGaussianStats:
 
     @classmethod
     def zeros(cls, device: Device, K: int, D: int) -> DeviceGaussianStats:
-        return cls(
-            device, np.zeros(K), device.zeros((K, D), np.float64), device.zeros((K, D * (D + 1) // 2), np.float64)
-        )
+        first, second = (device.zeros((K, n), np.float64) for n in (D, D * (D + 1) // 2))
+        return cls(device, np.zeros(K), first, second)
 
     def add(self, other: DeviceGaussianStats | GaussianStats, weight: float = 1.0) -> DeviceGaussianStats:
         """self += weight * other, in place."""
@@ -43,16 +42,19 @@ class DeviceGaussianStats:
             first, second = self.device.kept(other, lambda: [self.device.array(x, np.float64) for x in moments])
         else:
             first, second = other.first, other.second
-        self._launch(self.first, 1.0, first, weight)
-        self._launch(self.second, 1.0, second, weight)
+        self._combine(1.0, weight, first, second)
         return self
 
     def scale(self, c: float) -> DeviceGaussianStats:
         """self *= c, in place."""
         self.N *= c
-        self._launch(self.first, c, None, 0.0)
-        self._launch(self.second, c, None, 0.0)
+        self._combine(c, 0.0, None, None)
         return self
+
+    def _combine(self, factor: float, weight: float, *others: DeviceArray | None) -> None:
+        for to, other in zip((self.first, self.second), others):
+            given = {"to": to, "from": other, "factor": factor, "weight": weight, "n": int(to.size)}
+            self.device.launch_over(to.size, "add_scaled", given)
 
     def __add__(self, other: DeviceGaussianStats) -> DeviceGaussianStats:
         return self.copy().add(other)
@@ -66,12 +68,7 @@ class DeviceGaussianStats:
     def on_host(self) -> GaussianStats:
         return GaussianStats(self.N.copy(), self.device.get(self.first), self.device.get(self.second))
 
-    def for_file(self) -> GaussianStats:
-        return self.on_host()
-
-    def _launch(self, to: DeviceArray, factor: float, other: DeviceArray | None, weight: float) -> None:
-        given = {"to": to, "from": other, "factor": factor, "weight": weight, "n": int(to.size)}
-        self.device.launch("add_scaled", min(-(-to.size // 256), 32 * self.device.n_processors), 256, given)
+    for_file = on_host
 
 
 class About(NamedTuple):
@@ -115,16 +112,10 @@ class DeviceGaussian:
 
     has_scatter: ClassVar[bool] = False
 
-    @classmethod
-    def of(cls, device: Device, host: Gaussian) -> DeviceGaussian:
-        total = DeviceGaussianStats.zeros(device, *host.total.first.shape).add(host.total)
-        return cls(device, host, total, host.frame.log_det())
-
     def on_host(self) -> Gaussian:
         return replace(self.settings, total=self.total.on_host())
 
-    def for_file(self) -> Gaussian:
-        return self.on_host()
+    for_file = on_host
 
     def zeros(self, n_features: int, K: int) -> DeviceGaussianStats:
         return DeviceGaussianStats.zeros(self.device, K, n_features)
@@ -145,17 +136,17 @@ class DeviceGaussian:
         base = p.B if g.zero_mean else p.B + shape.prior_outer(K, p.beta, p.m)[0]
         constants = device.kept(p, lambda: [device.array(shape.packed(x[None])[0]) for x in (base, p.reg)])
         P, m, Pm = (device.empty((K, n), np.float64) for n in (Q, D, D))
-        found = device.empty((K, len(About._fields)), np.float64)
+        numbers = device.empty((K, len(About._fields)), np.float64)
         shared, blocks, room = 8 * (4 * D + D * D), K, None
         if shared > device.shared_per_block - 2048:
             shared, blocks = 8 * 4 * D, min(K, 2 * device.n_processors)
             room = device.empty((blocks, D, D), np.float64)
         given: Given = {"N": device.array(N), "beta": device.array(beta), "nu": device.array(nu)}
         given |= {"first": t.first, "second": t.second, "base": constants[0], "reg": constants[1]}
-        given |= {"prior_first": device.array(p.beta * p.m), "P": P, "m": m, "Pm": Pm, "about": found}
+        given |= {"prior_first": device.array(p.beta * p.m), "P": P, "m": m, "Pm": Pm, "about": numbers}
         given |= {"room": room, "K": K, "D": D, "zero_mean": int(g.zero_mean)}
         device.launch("update_gaussians", blocks, 256, given, shared=shared)
-        about = About(*device.get(found).T)
+        about = About(*device.get(numbers).T)
         refuse_singular(np.isnan(about.log_det))
         if p.is_negligible and not np.any(p.reg):
             refuse_singular(1.0 / about.largest < ROUNDING)
@@ -208,10 +199,5 @@ class DeviceGaussian:
             A=np.ascontiguousarray(g.frame.scale),
             jacobian=self.jacobian,
             root=None,
-            sums=_sums_on_device,
+            sums=lambda c, rows, m: DeviceGaussianStats(m.device, m.device.get(m.N), m.first, m.second),
         )
-
-
-def _sums_on_device(clusters: Clusters, rows: DeviceRows, moments: Moments) -> DeviceGaussianStats:
-    device = moments.device
-    return DeviceGaussianStats(device, device.get(moments.N), moments.first, moments.second)

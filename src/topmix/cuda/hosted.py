@@ -6,7 +6,7 @@ It is what steps/documents.py has, for whoever calls it; the device keeps the ro
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,20 +14,19 @@ from topmix.corpus.shard import Shard
 from topmix.cuda.device import Device
 from topmix.cuda.shard import DeviceShard
 from topmix.cuda.topics import TOPIC_BACKENDS, on_device, on_host, unit_of
-from topmix.cuda.word_stats import DocumentStats
+from topmix.cuda.words import DocumentStats
 from topmix.models.statistics import TopicStats
 from topmix.models.topics import TopicTables
 from topmix.steps import LocalStep, StepResult
 
-
-class Opening(Protocol):
-    def opened(self) -> Device: ...
+if TYPE_CHECKING:
+    from topmix.engines.cuda import Cuda
 
 
 class HostedStep:
     """`engine` opens the device, where the step runs: it is pickled without."""
 
-    def __init__(self, step: LocalStep, engine: Opening):
+    def __init__(self, step: LocalStep, engine: Cuda):
         if type(step) not in TOPIC_BACKENDS:
             raise ValueError(
                 f"workers of a cluster cannot run {type(step).__name__} on GPUs: they have LDA and HDP with "

@@ -1,4 +1,4 @@
-"""The local steps of mixtures and admixtures on the device: the CUDA backends of steps/rows.py and steps/rows.py.
+"""The local steps of mixtures and admixtures on the device: the CUDA backends of steps/rows.py.
 
 Rows of groups have the scores of mixtures, in blocks; kernels/groups.cu does the rest. What groups say of their prior
 is computed by the processor, while the device sums the moments of their rows.
@@ -12,12 +12,13 @@ from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from topmix.corpus.shard import GroupShard, Shard, Shards
 from topmix.cuda.categorical import RowWords, RowWordStats, WordBlocks, unit_of_tokens
 from topmix.cuda.clusters import BLOCK_BYTES, Blocks, Clusters, DeviceRows, rows_at_a_time
 from topmix.cuda.device import Device, DeviceArray, Given
-from topmix.cuda.gaussian import DeviceGaussian
+from topmix.cuda.gaussian import DeviceGaussian, DeviceGaussianStats
 from topmix.cuda.row_sums import LEAST_SHARE, Moments, Scorer, Top
 from topmix.cuda.words import DeviceWordTotal
 from topmix.models.categorical import Categorical
@@ -77,8 +78,7 @@ class RowBackend:
         """Nothing but shards is kept."""
 
     def placed(self, shard: object, stats: MixtureStats) -> MixtureStats:
-        """Statistics of a shard, on the device: as they are, or from a file. Moments that are on the host are added
-        from there."""
+        """Statistics of a shard, as they are, or from a file. Moments that are on the host are added from there."""
         if isinstance(shard, RowWords) and isinstance(stats.S, RowShares):
             return replace(stats, S=RowWordStats.of(shard, stats.S, self.unit))
         return stats
@@ -95,15 +95,13 @@ class RowBackend:
         elif isinstance(likelihood, Gaussian) and likelihood.covariance_type == "full":
             if model.prior is not None and model.prior.is_process:
                 return model
-            likelihood = DeviceGaussian.of(self.device, likelihood)
+            total = DeviceGaussianStats.zeros(self.device, *likelihood.total.first.shape).add(likelihood.total)
+            likelihood = DeviceGaussian(self.device, likelihood, total, likelihood.frame.log_det())
         else:
             return model
         return replace(model, likelihood=likelihood)
 
-    def blocks(
-        self, rows: RowWords | DeviceRows, tables: MixtureTables, L: int, *, keep: bool = True
-    ) -> WordBlocks | Blocks:
-        """How to go through the rows."""
+    def blocks(self, rows: RowWords | DeviceRows, tables: MixtureTables, L: int, *, keep: bool) -> WordBlocks | Blocks:
         if isinstance(rows, RowWords):
             return WordBlocks(self.device, rows, tables.likelihood, tables.log_weights, L, keep=keep)
         c = Clusters.of(self.device, tables.likelihood)
@@ -115,7 +113,7 @@ class CudaMixtureStep(RowBackend):
     step: MixtureStep
 
     def __call__(self, rows: RowWords | DeviceRows, tables: MixtureTables, memory: object) -> StepResult:
-        return StepResult(self.blocks(rows, tables, self.step.n_active).summarise(self.unit))
+        return StepResult(self.blocks(rows, tables, self.step.n_active, keep=True).summarise(self.unit))
 
 
 @dataclass(frozen=True)
@@ -125,11 +123,12 @@ class CudaAssignStep(RowBackend):
     def __call__(self, rows: RowWords | DeviceRows, tables: MixtureTables, memory: object) -> StepResult:
         blocks = self.blocks(rows, tables, self.step.n_active, keep=self.step.keep_clusters)
         parts = [blocks.top.on_host(0)]
-        for part in blocks:
+        for part in blocks.parts:
             blocks.assign(part)
             parts.append(blocks.top.on_host(part.stop - part.start))
         cluster, r, scores = (np.concatenate(field) for field in zip(*parts))
-        return StepResult(Assigned(cluster, r, blocks.likelihood(scores)))
+        likelihood = blocks.likelihood(scores) if isinstance(blocks, Blocks) else scores
+        return StepResult(Assigned(cluster, r, likelihood))
 
 
 # Admixtures: rows in groups, each of which has shares of its own.
@@ -147,49 +146,36 @@ class DeviceGroups(DeviceRows):
     shard: GroupShard
 
     @cached_property
-    def starts(self) -> DeviceArray:
-        return self.device.array(self.shard.starts, np.int64)
-
-    @cached_property
-    def group(self) -> DeviceArray:
-        """[rows] int32"""
-        sizes = np.diff(self.shard.starts)
-        return self.device.array(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
-
-    @cached_property
-    def unit(self) -> DeviceArray:
-        """[groups] powers of two. A group's counts are integers of one over that."""
-        return self.device.array(np.ldexp(1.0, DIGITS - np.frexp(self.shard.lengths)[1]))
+    def groups(self) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+        """Where they begin; the group of each row; and of each group a power of two, which its counts are integers of
+        one over."""
+        starts, unit = self.shard.starts, np.ldexp(1.0, DIGITS - np.frexp(self.shard.lengths)[1])
+        of_rows = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+        return self.device.array(starts, np.int64), self.device.array(of_rows), self.device.array(unit)
 
 
 class Piece:
     """Some groups of a shard, and the rows that they have."""
 
     def __init__(self, rows: DeviceGroups, groups: slice, c: Clusters, L: int, C: int):
-        starts = rows.shard.starts
-        self.groups, self.device, self.c, self.L, self.C = groups, rows.device, c, L, C
-        self.n_groups, self.base = groups.stop - groups.start, int(starts[groups.start])
-        self.part = slice(self.base, int(starts[groups.stop]))
-        self.n_rows, K, dtype = self.part.stop - self.part.start, c.weights.K, c.weights.dtype
-        device, n = self.device, self.n_rows
+        first, end = rows.shard.starts[[groups.start, groups.stop]].tolist()
+        device, K, dtype, n = rows.device, c.weights.K, c.weights.dtype, end - first
+        self.groups, self.part, self.n_rows = groups, slice(first, end), n
+        self.n_groups = groups.stop - groups.start
         self.cluster, self.r = device.empty((n, L), np.int32), device.empty((n, L), dtype)
-        self.entropy = device.empty(n, np.float64)
-        self.likelihood = device.empty(n, np.float64)
+        self.entropy, self.likelihood = device.empty(n, np.float64), device.empty(n, np.float64)
         self.iterations = device.empty(self.n_groups, np.int32)
         self.log_p = device.empty((self.n_groups, K), np.float64)
         self.weight = None if rows.weight is None else rows.weight[self.part]
         self.lengths = rows.shard.lengths[groups]
-        self.many = "few" if n < FEW * self.n_groups else "many"
-        self.threads = {"few": 128, "many": 1024}[self.many]
-        self.kind = "double" if dtype == np.float64 else "float"
         constant = device.kept(c, lambda: device.array(c.constant, np.float64))
-        begins = rows.starts[groups.start : groups.stop + 1]
-        self.given: Given = {"constant": constant, "starts": begins, "group": rows.group[self.part]}
-        self.given |= {"weight": self.weight, "unit": rows.unit[groups], "log_p": self.log_p}
+        starts, group, unit = rows.groups
+        self.given: Given = {"constant": constant, "starts": starts[groups.start : groups.stop + 1]}
+        self.given |= {"group": group[self.part], "unit": unit[groups], "weight": self.weight, "log_p": self.log_p}
         self.given |= {"s": device.empty((C, n), dtype), "id": device.empty((C, n), np.uint16)}
         self.given |= {"cluster": self.cluster, "r": self.r, "entropy": self.entropy, "likelihood": self.likelihood}
         self.given |= {"iterations": self.iterations, "least": LEAST_SHARE[dtype], "tol": TOL, "max_iter": MAX_ITER}
-        self.given |= {"n_rows": n, "base": self.base, "n_groups": self.n_groups, "first_group": groups.start}
+        self.given |= {"n_rows": n, "base": first, "n_groups": self.n_groups, "first_group": groups.start}
         self.given |= {"K": K, "L": L, "C": C}
 
 
@@ -198,17 +184,18 @@ class GroupBlocks:
 
     def __init__(self, rows: DeviceGroups, tables: AdmixtureTables, step: GroupStep, precision: str):
         self.device = device = rows.device
-        self.rows, self.tables = rows, tables
-        self.c = c = Clusters.of(device, tables.likelihood)
-        K = c.weights.K
+        self.rows, self.c = rows, Clusters.of(device, tables.likelihood)
+        weights = self.c.weights
+        K, dtype = weights.K, weights.dtype
+        self.kind = "double" if dtype == np.float64 else "float"
         self.L, self.C = min(step.n_active, K), step.n_candidates(K)
-        self.z = rows.z(c.weights.dtype, c.origin, c.A)
-        self.size = min(rows_at_a_time(c.weights, self.C), max(rows.n_rows, 1))
-        self.scorer = Scorer(device, c.weights, self.size, precision)
-        self.of_lane, self.warps, self.shared = Top.room(device, K, c.weights.dtype)
-        self.shared_of_group = K * (8 + c.weights.dtype.itemsize)
+        self.z = rows.z(dtype, self.c.origin, self.c.A)
+        self.size = min(rows_at_a_time(weights, self.C), max(rows.n_rows, 1))
+        self.scorer = Scorer(device, weights, self.size, precision)
+        self.of_lane, self.warps, self.shared = Top.room(device, K, dtype)
+        self.shared_of_group = K * (8 + dtype.itemsize)
         if self.shared_of_group > device.shared_per_block - 2048:
-            most = (device.shared_per_block - 2048) // (8 + c.weights.dtype.itemsize)
+            most = (device.shared_per_block - 2048) // (8 + dtype.itemsize)
             raise ValueError(f"engine='cuda' has at most {most} clusters of groups, not {K}: use engine='threads'")
 
     def __iter__(self) -> Iterator[Piece]:
@@ -216,30 +203,28 @@ class GroupBlocks:
         for groups, _ in self.rows.shard.in_groups(most, max(1, MOST_COUNTS // self.c.weights.K)):
             yield Piece(self.rows, groups, self.c, self.L, self.C)
 
-    def blocks(self, piece: Piece) -> Iterator[slice]:
-        """Rows of the piece."""
-        return (slice(a, min(a + self.size, piece.n_rows)) for a in range(0, piece.n_rows, self.size))
+    def rows_of(self, piece: Piece) -> Iterator[tuple[slice, DeviceArray]]:
+        """Block by block."""
+        z = self.z[piece.part]
+        return ((block, z[block]) for block in gen_batches(piece.n_rows, self.size))
 
     def scored(self, piece: Piece, kernel: str) -> None:
         """Launches a kernel on the scores of each block, under log_p."""
-        for block in self.blocks(piece):
-            n = block.stop - block.start
-            z = self.z[piece.part.start + block.start : piece.part.start + block.stop]
-            given = piece.given | self.scorer(z) | {"first": block.start, "n": n, "of_lane": self.of_lane}
-            blocks = min(-(-n // self.warps), 32 * self.device.n_processors)
-            name = f"{kernel}_{piece.kind}"
-            self.device.launch(name, blocks, 32 * self.warps, given, shared=self.shared)
+        for block, z in self.rows_of(piece):
+            given = piece.given | self.scorer(z) | {"first": block.start, "n": len(z), "of_lane": self.of_lane}
+            blocks = min(-(-len(z) // self.warps), 32 * self.device.n_processors)
+            self.device.launch(f"{kernel}_{self.kind}", blocks, 32 * self.warps, given, shared=self.shared)
 
     def solve(self, piece: Piece, N: DeviceArray, prior: Prior, absent: DeviceArray | None = None) -> None:
         """From the counts N [groups, K], which are written to; so is `absent`."""
         device = self.device
-        about = {"N": N, "absent": absent, "collapsed": int(prior.posterior == "collapsed")}
-        piece.given |= about | {"alpha": device.array(prior.alpha, np.float64)}
+        piece.given |= {"N": N, "absent": absent, "collapsed": int(prior.posterior == "collapsed")}
+        piece.given |= {"alpha": device.array(prior.alpha, np.float64)}
         device.launch("weigh_groups", min(piece.n_groups, 1 << 16), 256, piece.given)
         self.scored(piece, "candidates")
-        name = f"solve_{piece.many}_{piece.kind}"
-        shared = self.shared_of_group
-        device.launch(name, min(piece.n_groups, 1 << 16), piece.threads, piece.given, shared=shared)
+        many, threads = ("few", 128) if piece.n_rows < FEW * piece.n_groups else ("many", 1024)
+        name, blocks = f"solve_{many}_{self.kind}", min(piece.n_groups, 1 << 16)
+        device.launch(name, blocks, threads, piece.given, shared=self.shared_of_group)
 
 
 @dataclass(frozen=True)
@@ -251,28 +236,24 @@ class CudaGroupStep(RowBackend):
         lengths, prior = rows.shard.lengths, tables.prior
         common = self.step.common(times) * mean_length(lengths)
         solved_by = with_common(tables, common) if common > 0 else prior
-        blocks, device, found = GroupBlocks(rows, tables, self.step, self.precision), self.device, []
-        c, L = blocks.c, blocks.L
-        weights = c.weights
-        moments = Moments(device, weights.K, weights.D, weights.quadratic, weights.dtype, blocks.size * L)
+        blocks, device = GroupBlocks(rows, tables, self.step, self.precision), self.device
+        c, L, K, parts = blocks.c, blocks.L, blocks.c.weights.K, []
+        moments = Moments(device, K, c.weights.D, c.weights.quadratic, c.weights.dtype, blocks.size * L)
         for piece in blocks:
-            G, K = piece.n_groups, weights.K
-            N = device.array(counts_of(last, piece.groups, G, K))
-            absent = device.empty((G, K), np.float64) if wants_absent(prior) else None
+            N = device.array(counts_of(last, piece.groups, piece.n_groups, K))
+            absent = device.empty((piece.n_groups, K), np.float64) if wants_absent(prior) else None
             blocks.solve(piece, N, solved_by, absent)
             each = None if absent is None else device.get(absent)
-            found.append(GroupCounts(device.get(N), each, int(device.get(piece.iterations).sum())))
-            for block in blocks.blocks(piece):
-                z = blocks.z[piece.part.start + block.start : piece.part.start + block.stop]
+            parts.append(GroupCounts(device.get(N), each, int(device.get(piece.iterations).sum())))
+            for block, z in blocks.rows_of(piece):
                 weight = None if piece.weight is None else piece.weight[block]
-                of_rows = piece.cluster[block], piece.r[block], piece.entropy[block], weight
-                moments.add(z, *of_rows, c.centre, L)
+                moments.add(z, piece.cluster[block], piece.r[block], piece.entropy[block], weight, c.centre, L)
 
         def total() -> MixtureStats:
-            sizes = np.sum([each.N.sum(axis=0) for each in found], axis=0)
+            sizes = np.sum([each.N.sum(axis=0) for each in parts], axis=0)
             return MixtureStats(c.sums(c, rows, moments), sizes, moments.entropy(), float(lengths.sum()))
 
-        return StepResult(*of_groups(prior, found, lengths, times, total))
+        return StepResult(*of_groups(prior, parts, lengths, times, total))
 
 
 @dataclass(frozen=True)
@@ -281,10 +262,10 @@ class CudaAssignGroupsStep(RowBackend):
 
     def __call__(self, rows: DeviceGroups, tables: AdmixtureTables, memory: object) -> StepResult:
         step, prior, device, parts = self.step, tables.prior, self.device, []
-        of_rows = GroupStep(step.likelihood, step.n_active)
-        blocks = GroupBlocks(rows, tables, of_rows, self.precision)
+        blocks = GroupBlocks(rows, tables, GroupStep(step.likelihood, step.n_active), self.precision)
+        c = blocks.c
         for piece in blocks:
-            N = device.zeros((piece.n_groups, blocks.c.weights.K), np.float64)
+            N = device.zeros((piece.n_groups, c.weights.K), np.float64)
             for common in step.scans(prior):
                 common *= mean_length(piece.lengths)
                 blocks.solve(piece, N, with_common(tables, common) if common > 0 else prior)
@@ -292,12 +273,9 @@ class CudaAssignGroupsStep(RowBackend):
             if step.want_likelihood:
                 device.copy_to(piece.log_p, np.log(prior.mean(counts)))
                 blocks.scored(piece, "likelihood")
-                jacobian = blocks.c.jacobian
-                likelihood = device.get(piece.likelihood) + jacobian
-                if blocks.c.root is not None:
-                    likelihood -= 0.5 * rows.squared_norms(blocks.z[piece.part], blocks.c.root)
-            kept = (device.get(piece.cluster), device.get(piece.r))
-            if not step.keep_clusters:
-                kept = (kept[0][:0], kept[1][:0])
-            parts.append(AssignedGroups(*kept, likelihood, counts))
+                likelihood = device.get(piece.likelihood) + c.jacobian
+                if c.root is not None:
+                    likelihood -= 0.5 * rows.squared_norms(blocks.z[piece.part], c.root)
+            n = piece.n_rows if step.keep_clusters else 0
+            parts.append(AssignedGroups(device.get(piece.cluster[:n]), device.get(piece.r[:n]), likelihood, counts))
         return StepResult(AssignedGroups(*(np.concatenate(field) for field in zip(*parts))))

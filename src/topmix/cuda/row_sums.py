@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from sklearn.utils import gen_batches
 
-from topmix.cuda.device import Device, DeviceArray, Given
+from topmix.cuda.device import Device, DeviceArray, Given, padded
 
 LOW = 2.0**-11  # what low halves are to be multiplied by
 TOGETHER = 544  # features of a product: tensor cores round sums towards zero, so long ones lose digits
@@ -23,24 +24,19 @@ KINDS = {"none": 0, "norm": 1, "squares": 2, "products": 3}
 SQUARE = 64  # coordinates of a square of products: kTile of moments.cu
 
 
-def padded(n: int, to: int) -> int:
-    return -(-max(n, 1) // to) * to
-
-
 @cache
 def features_of(D: int, quadratic: str, linear: bool) -> np.ndarray:
     """[F] uint32, which two coordinates each feature is the product of; coordinates D, D + 1 and D + 2 are one, the
     squared norm and zero. F is a multiple of 32."""
     d = np.arange(D)
-    first, second = np.triu_indices(D) if quadratic == "products" else (d[:0], d[:0])
-    if quadratic == "squares":
-        first = second = d
-    if quadratic == "norm":
-        first, second = np.array([D + 1]), np.array([D])
+    if quadratic == "products":
+        pairs = np.stack(np.triu_indices(D))
+    else:
+        pairs = np.array({"none": (d[:0], d[:0]), "norm": ([D + 1], [D]), "squares": (d, d)}[quadratic])
     if linear:
-        first, second = np.concatenate([first, d]), np.concatenate([second, np.full(D, D)])
-    nothing = np.full(padded(len(first), 32) - len(first), D + 2)
-    first, second = np.concatenate([first, nothing]), np.concatenate([second, nothing])
+        pairs = np.concatenate([pairs, [d, np.full(D, D)]], axis=1)
+    nothing = np.full((2, padded(pairs.shape[1], 32) - pairs.shape[1]), D + 2)
+    first, second = np.concatenate([pairs, nothing], axis=1)
     return (first | second << 16).astype(np.uint32)
 
 
@@ -50,28 +46,22 @@ class Weights:
 
     D: int
     K: int
+    F: int
     quadratic: str
-    linear: bool
     dtype: np.dtype
     pairs: DeviceArray  # [F] see features_of
     W: DeviceArray  # [K padded, F] doubles; or halves, [K padded, 2 F]: high ones, then low ones
     scale: DeviceArray | None  # [K padded] float32 for halves; else None
 
-    @property
-    def F(self) -> int:
-        return len(self.pairs)
-
 
 def made(device: Device, D: int, quadratic: str, linear: bool, W: DeviceArray, K: int, dtype: np.dtype) -> Weights:
     """From W [K padded, F] on the device, of `dtype`, zero where there is no cluster or feature."""
-    features = features_of(D, quadratic, linear)
-    pairs = device.mirror(features, np.uint32)
+    pairs, (rows, F) = device.mirror(features_of(D, quadratic, linear), np.uint32), W.shape
     if dtype == np.float64:
-        return Weights(D, K, quadratic, linear, dtype, pairs, W, None)
-    rows, F = W.shape
+        return Weights(D, K, F, quadratic, dtype, pairs, W, None)
     split, scale = device.empty((rows, 2 * F), np.float16), device.empty(rows, np.float32)
     device.launch("split_weights", rows, 256, {"W": W, "split": split, "scale": scale, "D": D, "F": F})
-    return Weights(D, K, quadratic, linear, dtype, pairs, split, scale)
+    return Weights(D, K, F, quadratic, dtype, pairs, split, scale)
 
 
 def from_host(device: Device, D: int, quadratic: str, linear: bool, W: np.ndarray) -> Weights:
@@ -107,17 +97,15 @@ class Scorer:
         features, scores = self.features[:n], self.scores[:n]
         if t.dtype == np.float64:
             device.launch("wide_features", blocks, 256, given | {"wide": features}, shared=self.shared)
-            device.product(features, t.W, scores, columns=(slice(t.F), slice(t.F)), scale=1.0, is_added=False)
+            device.product(features, t.W, scores, 1.0, is_added=False)
             return {"scores": scores, "pitch": scores.shape[1]}
         device.launch("split_features", blocks, 256, given | {"split": features}, shared=self.shared)
         is_added = self.precision == "float32"
         if is_added:  # low x high + high x low: in one product, of twice as many columns
-            both = slice(2 * t.F), slice(2 * t.F)
-            device.product(features, t.W, scores, columns=both, scale=LOW, is_added=False)
-        for begin in range(0, t.F, TOGETHER if is_added else t.F):
-            end = min(begin + TOGETHER, t.F) if is_added else t.F
-            high = slice(t.F + begin, t.F + end), slice(begin, end)
-            device.product(features, t.W, scores, columns=high, scale=1.0, is_added=is_added)
+            device.product(features, t.W, scores, LOW, is_added=False)
+        for part in gen_batches(t.F, TOGETHER if is_added else t.F):
+            high = slice(t.F + part.start, t.F + part.stop)
+            device.product(features[:, high], t.W[:, part], scores, 1.0, is_added=is_added)
         scales = {"row_scale": self.row_scale, "cluster_scale": t.scale}
         return {"scores": scores, "pitch": scores.shape[1]} | scales
 
@@ -195,33 +183,27 @@ class Moments:
         n = len(entropy)
         if n == 0:
             return
-        self._sort(cluster, r, n * L)
-        device = self.device
-        kind = "double" if self.dtype == np.float64 else "float"
-        given: Given = {"z": z, "r": r, "weight": weight, "centre": centre, "order": self.order}
-        given |= {"start": self.start, "part_start": self.part_start, "part_sums": self.part_sums}
-        given |= {"part_products": self.part_products if self.quadratic == "products" else None, "N": self.N}
-        given |= {"first": self.first, "second": self.second, "entropy": entropy, "partial": self.partial}
-        given |= {"n": n, "L": L, "D": self.D, "Q": self.Q, "K": self.K, "part": PART}
-        given |= {"kind": KINDS[self.quadratic]}
-        parts = min(self.n_parts, n * L // PART + min(self.K, n * L))
-        device.launch(f"sums_{kind}", parts, 256, given)
-        if self.quadratic == "products":
-            across = -(-self.D // SQUARE)
-            device.launch(f"products_{kind}", parts * (across * (across + 1) // 2), 256, given)
-        device.launch(f"gather_{kind}", self.K, 256, given, shared=8 * (1 + self.D))
-        device.launch("add_entropy", device.blocks_of_a_sum, 256, given)
-
-    def _sort(self, cluster: DeviceArray | None, r: DeviceArray | None, n_pairs: int) -> None:
-        device, K, n_tiles = self.device, self.K, -(-n_pairs // self.tile)
-        kind = "double" if self.dtype == np.float64 else "float"
-        given: Given = {"cluster": cluster, "r": r, "counts": self.counts, "start": self.start}
-        given |= {"part_start": self.part_start, "order": self.order, "n_pairs": n_pairs, "K": K}
+        device, K, n_pairs = self.device, self.K, n * L
+        n_tiles, kind = -(-n_pairs // self.tile), "double" if self.dtype == np.float64 else "float"
+        order = {"start": self.start, "part_start": self.part_start, "order": self.order}  # of pairs, by cluster
+        given: Given = order | {"cluster": cluster, "r": r, "counts": self.counts, "n_pairs": n_pairs, "K": K}
         given |= {"tile": self.tile, "n_tiles": n_tiles, "part": PART}
         device.launch(f"count_pairs_{kind}", n_tiles, 128, given, shared=4 * K)
         device.launch("sum_over_tiles", -(-K // 256), 256, given)
         device.launch("sum_over_clusters", 1, 256, given)
         device.launch(f"place_pairs_{kind}", n_tiles, 32, given, shared=4 * K)
+
+        given = order | {"z": z, "r": r, "weight": weight, "centre": centre, "part_sums": self.part_sums}
+        given |= {"part_products": self.part_products if self.quadratic == "products" else None, "N": self.N}
+        given |= {"first": self.first, "second": self.second, "entropy": entropy, "partial": self.partial}
+        given |= {"n": n, "L": L, "D": self.D, "Q": self.Q, "K": K, "part": PART, "kind": KINDS[self.quadratic]}
+        parts = min(self.n_parts, n_pairs // PART + min(K, n_pairs))
+        device.launch(f"sums_{kind}", parts, 256, given)
+        if self.quadratic == "products":
+            across = -(-self.D // SQUARE)
+            device.launch(f"products_{kind}", parts * (across * (across + 1) // 2), 256, given)
+        device.launch(f"gather_{kind}", K, 256, given, shared=8 * (1 + self.D))
+        device.launch("add_entropy", device.blocks_of_a_sum, 256, given)
 
     def entropy(self) -> float:
         return float(self.device.get(self.partial).sum())

@@ -5,16 +5,13 @@ warp draws again.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 from topmix.cuda.device import Device, DeviceArray, Given, Spillable
 from topmix.cuda.shard import DeviceDocs, DeviceShard, DeviceTokenList
-from topmix.cuda.solve import DeviceOwnPriors, document_sums, over_documents
-from topmix.cuda.word_stats import DeviceTokenStats, launch_over
-from topmix.cuda.words import DeviceWordTotal
-from topmix.models.document_prior import DocumentSums
+from topmix.cuda.solve import DeviceOwnPriors, Solved, document_sums, over_documents
+from topmix.cuda.words import DeviceTokenStats, DeviceWordTotal
 from topmix.models.topics import Sampling, TopicTables
 
 PRIOR_BLOCK = 32  # topics to a running sum of the prior's part
@@ -51,7 +48,7 @@ class DeviceTokens:
         self.counts = device.zeros((self.V, self.K), np.int64)
         cols = device.array(np.arange(self.V), np.int32)
         given = {"new_z": self.z, "word": self.word, "cols": cols, "counts": self.counts, "n_entries": n, "K": self.K}
-        launch_over(device, n, "add_tokens", given | {"unit": 1.0, "weight": 1.0})
+        device.launch_over(n, "add_tokens", given | {"unit": 1.0, "weight": 1.0})
 
     def sweep(
         self, bounds: list[int], alpha: np.ndarray, eta: np.ndarray, eta_totals: np.ndarray, seed: int, sweep: int
@@ -71,7 +68,10 @@ class DeviceTokens:
         given |= {"least": float(eta.min()), "word_step": eta.shape[1] if len(eta) > 1 else 0}
         given |= {"topic_step": int(eta.shape[1] > 1), "n_words": V, "K": K, "most": most, "blocks": blocks}
         for i, (begin, end) in enumerate(parts):
-            given |= {"rows": self._rows_of(begin, end), "n_rows": end - begin, "next": taken[i:]}
+            if (begin, end) not in self._rows:
+                longest_first = begin + np.argsort(-self.lengths[begin:end], kind="stable")
+                self._rows[begin, end] = device.array(longest_first, np.int32)
+            given |= {"rows": self._rows[begin, end], "n_rows": end - begin, "next": taken[i:]}
             given |= {"total": totals[i], "next_total": totals[i + 1]}
             for_sums = 16 * (blocks // 4 + 2)  # bytes; reads go by four
             device.launch("gibbs_table", min(V, 64 * device.n_processors), 128, given, shared=for_sums)
@@ -81,25 +81,10 @@ class DeviceTokens:
         self.total = totals[-1]
         return float(device.get(sums)[0]) / 2.0**24
 
-    def _rows_of(self, begin: int, end: int) -> DeviceArray:
-        """Documents, longest first."""
-        if (begin, end) not in self._rows:
-            order = begin + np.argsort(-self.lengths[begin:end], kind="stable")
-            self._rows[begin, end] = self.device.array(order, np.int32)
-        return self._rows[begin, end]
-
     def log_gammas(self, eta: np.ndarray) -> float:
         """sum_vk log Gamma(n_vk + eta_vk)"""
         counts = DeviceWordTotal(self.device, self.counts, np.zeros(self.K), 1.0)
         return counts.bound("variational", eta, None)[0]
-
-
-class Sampled(NamedTuple):
-    words: DeviceTokenStats
-    docs: DeviceDocs
-    sums: DocumentSums
-    moved: int
-    entropy: float = 0.0  # each token has one topic
 
 
 def sample(
@@ -111,35 +96,36 @@ def sample(
     z: Spillable | None,
     docs: DeviceDocs | None,
     own: DeviceOwnPriors | None = None,
-) -> Sampled:
+) -> Solved:
     """As steps/documents.py: each token again, given all others; or, where tokens have no topics z yet, given those of
     their documents. `own` are priors of the documents, where each has its own."""
     prior, words, tokens = tables.prior, tables.words, shard.tokens
     n_words, K = words.table.shape
-    blocks, most = -(-K // PRIOR_BLOCK), shard.most_sampled(K)
+    blocks = -(-K // PRIOR_BLOCK)
+    most = min(K, int(shard.lengths.max(initial=0.0)) + 2)  # topics of a document meanwhile, or that it comes with
     per_processor, shared = warps_that_sample(device, most)
-    found = DeviceDocs.empty(device, *shard.sampled_places(K))
+    places = np.concatenate([[0], np.cumsum(np.minimum(tokens.lengths, K))])  # a topic has at least one token
+    new_docs = DeviceDocs.empty(device, places, device.array(places, np.int64))
     drawn = device.empty(int(tokens.lengths.sum()), np.uint16)
     scale = 1.0 if sampling.concentration is None else sampling.concentration / prior.alpha.sum()
     weights = prior.alpha * scale
     given, sums = over_documents(device, tables, unit, own)
-    given |= found.as_new()
+    given |= new_docs.as_new()
     given |= {"first": tokens.first, "word": tokens.word, "z": z, "new_z": drawn, "rows": shard.rows}
     given |= {"next": device.zeros(1, np.int32), "mass": device.empty((n_words, blocks), np.float32)}
     given |= {"by_word": device.empty(n_words, np.float32), "weights": device.array(weights, np.float32)}
     given |= {"by_topic": device.array(1.0 / words.norm, np.float32)}
     given |= {"seed": seed_of(sampling.seed, shard.number), "sweep": sampling.sweep, "least": words.least}
-    given |= {"n_rows": shard.n_rows, "n_words": n_words, "most": most, "blocks": blocks}
-    given |= {"own_scale": float(scale)}
+    given |= {"n_rows": shard.n_rows, "n_words": n_words, "most": most, "blocks": blocks, "own_scale": float(scale)}
     if z is None and docs is not None:
         given |= docs.as_last()
     device.launch("prior_mass", min(-(-n_words // 4), 16 * device.n_processors), 128, given)
     blocks = min(per_processor * device.n_processors, -(-shard.n_rows // WARPS))
     device.launch("sample_documents", blocks, 32 * WARPS, given, shared=shared)
-    sums_found = device.get(sums)
-    of_documents, totals = document_sums(sums_found, shard.n_rows, K, unit)
+    host_sums = device.get(sums)
+    of_documents, totals = document_sums(host_sums, shard.n_rows, K, unit)
     stats = DeviceTokenStats(shard, device.spillable(drawn), totals)
-    return Sampled(stats, found.written(), of_documents, int(sums_found[0]))
+    return Solved(stats, new_docs.written(), of_documents, moved=int(host_sums[0]))
 
 
 def seed_of(seed: int, shard: int) -> int:

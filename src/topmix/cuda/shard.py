@@ -64,11 +64,12 @@ class CorpusOnDevice:
         return DeviceShard(device, number, cols, indptr, index, value, device.get(lengths), design)
 
 
+@dataclass(frozen=True, eq=False)
 class DeviceColumns:
     """The words of a shard, here and there: what a model is asked for tables with."""
 
-    def __init__(self, host: np.ndarray, device: DeviceArray):
-        self.host, self.device = host, device
+    host: np.ndarray
+    device: DeviceArray
 
     def __len__(self) -> int:
         return len(self.host)
@@ -78,13 +79,14 @@ class DeviceColumns:
 
 
 class DeviceTokenList(NamedTuple):
+    """An entry stands for as many tokens as its count, which lie together."""
+
     lengths: np.ndarray  # [documents] on the host
     first: DeviceArray  # [documents + 1] int64, where the tokens of each document begin
     word: Spillable  # [tokens] int32
 
     @classmethod
     def of(cls, device: Device, indptr: np.ndarray, index: np.ndarray, value: np.ndarray) -> DeviceTokenList:
-        """An entry stands for as many tokens as its count, which lie together."""
         counts = value.astype(np.int64)
         first = np.concatenate([[0], np.cumsum(counts)])[indptr]
         word = device.array(np.repeat(index, counts), np.int32)
@@ -121,11 +123,6 @@ class DeviceShard:
         index, value = device.array(shard.index, np.int32), device.array(shard.value, np.float32)
         return cls(device, shard.number, shard.cols, shard.indptr, index, value, shard.lengths, shard.design)
 
-    @property
-    def entries(self) -> Given:
-        """Words of documents and their counts, as kernels take them."""
-        return {"indptr": self.indptr, "index": self.index, "value": self.value, "n_entries": self.n_entries}
-
     @cached_property
     def rows(self) -> DeviceArray:
         """Documents, longest first."""
@@ -146,10 +143,9 @@ class DeviceShard:
 
     def most_topics(self, K: int, eps: float) -> np.ndarray:
         """[documents] how many topics a document can have at any time: each but one holds more than eps tokens."""
-        most = np.full(self.n_rows, K, np.int64)
-        if eps > 0:
-            most = np.minimum(most, np.floor(self.lengths / eps).astype(np.int64) + 2)
-        return most
+        if eps <= 0:
+            return np.full(self.n_rows, K, np.int64)
+        return np.minimum(K, np.floor(self.lengths / eps).astype(np.int64) + 2)
 
     def places(self, K: int, L: int, eps: float) -> tuple[np.ndarray, DeviceArray]:
         """[documents + 1] where the topics of each document are kept, here and there."""
@@ -159,15 +155,6 @@ class DeviceShard:
             host = np.concatenate([[0], np.cumsum(most)])
             self._places = {key: (host, self.device.array(host, np.int64))}
         return self._places[key]
-
-    def most_sampled(self, K: int) -> int:
-        """Topics that a document can have while it is sampled, or that it comes with."""
-        return min(K, int(self.lengths.max(initial=0.0)) + 2)
-
-    def sampled_places(self, K: int) -> tuple[np.ndarray, DeviceArray]:
-        """As `places`, for documents whose tokens are sampled: a topic has at least one."""
-        host = np.concatenate([[0], np.cumsum(np.minimum(self.tokens.lengths, K))])
-        return host, self.device.array(host, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +182,6 @@ class DeviceDocs:
 
     @classmethod
     def of(cls, device: Device, docs: DocTopics) -> DeviceDocs:
-        """The same on the device."""
         n = np.diff(docs.indptr)
         places, sizes = device.array(docs.indptr, np.int64), device.array(n, np.int32)
         topic, count = device.array(docs.topic, np.uint16), device.array(docs.count, np.float32)

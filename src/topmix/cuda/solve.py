@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from topmix.base.component import Json
-from topmix.cuda.device import Cupy, Device, DeviceArray, Given
+from topmix.cuda.device import Cupy, Device, DeviceArray, Given, padded
 from topmix.cuda.shard import DeviceDocs, DeviceShard
-from topmix.cuda.word_stats import DeviceWordStats
+from topmix.cuda.words import DeviceTokenStats, DeviceWordStats
 from topmix.models.covariate_prior import LOG_RANGE, CovariatePrior
 from topmix.models.document_prior import DocumentSums
 from topmix.models.statistics import TopicStats
@@ -18,10 +18,8 @@ from topmix.models.topics import TopicTables
 
 MOST_ACTIVE = 32  # L: lists of L topics are kept in registers
 SUMS = 10  # see the enum Sums of kernels/arguments.hpp
-MEMO = "memo_topic", "memo_share", "memo_n"
 
-
-# Which kernel solves which documents of a shard: a warp for a short one, a block for a long one.
+# Which kernel solves which documents of a shard.
 #
 # A document's part of the table is [its topics, its words], and is kept in shared memory. How many topics it begins
 # with is not known before: each document goes where it will probably fit, and from there to the next tier if it does
@@ -34,30 +32,10 @@ LISTS = 6  # floats of a document for each of its topics, besides the table
 EXTRA_LISTS = 8
 
 
-class Extra(NamedTuple):
-    """What few fits ask for, and what it takes: see kernels/document.hpp."""
-
-    exclude: bool = False
-    select_often: bool = False
-    restarts: bool = False
-
-    @property
-    def lists(self) -> int:
-        return EXTRA_LISTS if any(self) else LISTS
-
-    @property
-    def pages(self) -> int:
-        """How often a document's part of the table is there."""
-        return 1 + self.exclude + self.select_often
-
-    def kernel(self, name: str) -> str:
-        return name.replace("solve", "extra") if any(self) else name
-
-
 class Tier(NamedTuple):
     """One kernel, with what a team of it can hold."""
 
-    kernel: str
+    kernel: str  # after "solve_" or "extra_", which has what few fits ask for: see kernels/document.hpp
     threads: int  # of a block
     teams: int  # per block
     most: int  # topics of a document
@@ -65,27 +43,24 @@ class Tier(NamedTuple):
     per_processor: int  # blocks, at most
     lists: int = LISTS
 
-    def fitted(self, device: Device, K: int) -> Tier | None:
-        """The tier with as much room as K needs and the device has; None: not even K counts fit."""
-        lists = self.lists * self.most
-        all_there_is = (device.shared_per_block - RESERVED) // (4 * self.teams) - lists
-        room = min(max(self.room, K + 3), all_there_is) & ~3  # lists begin at multiples of 16 bytes
-        if room < K:
-            return None
-        tier = self._replace(room=room)
-        return tier._replace(
-            per_processor=max(1, min(self.per_processor, device.shared_per_processor // (tier.shared + RESERVED)))
-        )
-
     @property
     def shared(self) -> int:
         """Bytes that a block asks for."""
         return 4 * self.teams * (self.lists * self.most + self.room)
 
+    def fitted(self, device: Device, K: int) -> Tier | None:
+        """The tier with as much room as K needs and the device has; None: not even K counts fit."""
+        all_there_is = (device.shared_per_block - RESERVED) // (4 * self.teams) - self.lists * self.most
+        tier = self._replace(room=min(max(self.room, K + 3), all_there_is) & ~3)  # lists begin at multiples of 16 bytes
+        if tier.room < K:
+            return None
+        blocks = device.shared_per_processor // (tier.shared + RESERVED)
+        return tier._replace(per_processor=max(1, min(self.per_processor, blocks)))
 
-SHORT = Tier("solve_short", 128, 4, 64, 1664, 6)
-MIDDLE = Tier("solve_middle", 128, 1, 256, 12288, 4)
-LONG = Tier("solve_long", 512, 1, 512, 1 << 20, 1)  # all that there is
+
+SHORT = Tier("short", 128, 4, 64, 1664, 6)
+MIDDLE = Tier("middle", 128, 1, 256, 12288, 4)
+LONG = Tier("long", 512, 1, 512, 1 << 20, 1)  # all that there is
 MOST_IN_SHARED = 2048  # topics of a document whose lists are kept in shared memory
 
 
@@ -93,10 +68,11 @@ MOST_IN_SHARED = 2048  # topics of a document whose lists are kept in shared mem
 class Plan:
     """Of a shard."""
 
+    family: str  # of kernels
+    lists: int  # floats for each topic
     tiers: list[tuple[Tier, DeviceArray, int]]  # with documents of its own, longest first, and how many
     slot_size: int  # floats of global memory for each long document; 0: none
     giant: tuple[int, int] | None  # topics and floats of the largest document, where not all fit into tiers
-    extra: Extra
 
     def run(self, shard: DeviceShard, given: Given, L: int) -> None:
         """Each tier has documents of its own, and those that did not fit into the one before."""
@@ -109,77 +85,73 @@ class Plan:
             given |= {"next": counters[i], "most": tier.most, "room": tier.room, **more}
             at_most = n_rows if i == 0 else n_docs
             blocks = min(tier.per_processor * device.n_processors, -(-at_most // tier.teams))
-            if tier.kernel == LONG.kernel and self.slot_size:
+            if tier.kernel == "long" and self.slot_size:
                 blocks = min(blocks, max(1, SLOTS // self.slot_size))
                 given |= {"slots": device.empty(blocks * self.slot_size, np.float32), "slot_size": self.slot_size}
-            kernel = self.extra.kernel(tier.kernel)
-            device.launch(kernel, blocks, tier.threads, given, L=L, shared=tier.shared)
+            device.launch(f"{self.family}_{tier.kernel}", blocks, tier.threads, given, L=L, shared=tier.shared)
             more = {"more": overflow[i], "n_more": counters[i, 1:]}
         if self.giant is None:
             return
         most, room = self.giant
-        size = self.extra.lists * most + room
+        size = self.lists * most + room
         slots = min(device.n_processors, n_docs, max(1, SLOTS // size))
         given |= {"rows": shard.rows, "n_rows": 0 if n_tiers else n_docs, "overflow": None}
         given |= {"n_overflow": None, "next": counters[n_tiers], "most": most, "room": room}
         given |= {"slots": device.empty(slots * size, np.float32), "slot_size": size, **more}
-        device.launch(self.extra.kernel("solve_giant"), slots, 512, given, L=L)
+        device.launch(f"{self.family}_giant", slots, 512, given, L=L)
 
 
-def plan_of(shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int, extra: Extra) -> Plan:
-    """Made once for each shard and setting: it looks at every document. `given` is how many topics a document may come
-    with, where it has them from elsewhere."""
-    key = K, eps, is_cold, 1 << (given - 1).bit_length() if given else 0, extra
-    if key not in shard.plans:
-        while len(shard.plans) >= MOST_PLANS:  # the number of topics is being searched for
-            shard.plans.pop(next(iter(shard.plans)))
-        shard.plans[key] = _plan(shard, *key)
-    return shard.plans[key]
+def plan_of(shard: DeviceShard, K: int, eps: float, n_given: int, *, is_cold: bool, is_extra: bool, pages: int) -> Plan:
+    """Made once for each shard and setting: it looks at every document. `n_given` is how many topics a document may
+    come with, where it has them from elsewhere; `pages`, how often its part of the table is there."""
+    n_given = 1 << (n_given - 1).bit_length() if n_given else 0
+    key = K, eps, n_given, is_cold, is_extra, pages
+    if key in shard.plans:
+        return shard.plans[key]
+    while len(shard.plans) >= MOST_PLANS:  # the number of topics is being searched for
+        shard.plans.pop(next(iter(shard.plans)))
 
-
-def _plan(shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int, extra: Extra) -> Plan:
-    device, n_words, most = shard.device, shard.n_words, np.maximum(shard.most_topics(K, eps), min(given, K))
-    largest_most = int(most.max(initial=1))
-    largest = extra.pages * int((most * (n_words | 1)).max(initial=0))
-    long = LONG._replace(most=_by_four(min(max(LONG.most, largest_most), MOST_IN_SHARED)))
-    with_lists = (tier._replace(lists=extra.lists) for tier in (SHORT, MIDDLE, long))
+    device, n_words, most = shard.device, shard.n_words, np.maximum(shard.most_topics(K, eps), min(n_given, K))
+    family, lists = ("extra", EXTRA_LISTS) if is_extra else ("solve", LISTS)
+    most_words, largest_most = int(n_words.max(initial=0)), int(most.max(initial=1))
+    largest = pages * int((most * (n_words | 1)).max(initial=0))
+    long = LONG._replace(most=padded(min(max(LONG.most, largest_most), MOST_IN_SHARED), 4))
+    with_lists = (tier._replace(lists=lists) for tier in (SHORT, MIDDLE, long))
     tiers = [fitted for tier in with_lists if (fitted := tier.fitted(device, K)) is not None]
 
     # topics that a document probably begins with: many if it starts from its words
     probable = np.minimum(most, 8 + shard.lengths / 10 if is_cold else 16)
-    is_short = n_words * (12 * extra.pages + 1) <= SHORT.room  # by its words alone: most documents are short
-    tier_of = np.where(is_short, 0, np.where((n_words + 1) * (extra.pages * probable + 1) <= MIDDLE.room, 1, 2))
+    is_short = n_words * (12 * pages + 1) <= SHORT.room  # by its words alone: most documents are short
+    tier_of = np.where(is_short, 0, np.where((n_words + 1) * (pages * probable + 1) <= MIDDLE.room, 1, 2))
     if np.count_nonzero(tier_of == 1) <= 2 * device.n_processors:  # too few to fill the device: more lanes for each
         tier_of[tier_of == 1] = 2
     tier_of = np.maximum(tier_of - (3 - len(tiers)), 0)[shard.order]
     own = [shard.order[tier_of == i] for i in range(len(tiers))]
 
-    fits = bool(tiers) and largest_most <= tiers[-1].most and int(n_words.max(initial=0)) <= tiers[-1].room
+    fits = bool(tiers) and largest_most <= tiers[-1].most and most_words <= tiers[-1].room
     slot_size = 0
-    if tiers and largest + int(n_words.max(initial=0)) > tiers[-1].room:
-        slot_size = min(_by_four(largest), SLOTS)
+    if tiers and largest + most_words > tiers[-1].room:
+        slot_size = min(padded(largest, 4), SLOTS)
         fits = fits and slot_size >= largest
-    giant = None if fits else (_by_four(largest_most), _by_four(max(K, largest + int(n_words.max(initial=0)))))
+    giant = None if fits else (padded(largest_most, 4), padded(max(K, largest + most_words), 4))
     with_rows = [(tier, device.array(rows, np.int32), len(rows)) for tier, rows in zip(tiers, own)]
-    return Plan(with_rows, slot_size, giant, extra)
-
-
-def _by_four(n: int) -> int:
-    return -(-n // 4) * 4
+    plan = shard.plans[key] = Plan(family, lists, with_rows, slot_size, giant)
+    return plan
 
 
 # The documents of a shard, solved.
 
 
 class Solved(NamedTuple):
-    words: DeviceWordStats | None
+    words: DeviceWordStats | DeviceTokenStats | None  # the latter where tokens are sampled
     docs: DeviceDocs
     sums: DocumentSums
-    entropy: float
-    bound: float  # sum of words' tokens times log phi; zero unless wanted
-    iterations: int
-    restarts: int  # that were tried
-    accepted: int
+    entropy: float = 0.0
+    bound: float = 0.0  # sum of words' tokens times log phi, where it is wanted
+    iterations: int = 0
+    restarts: int = 0  # that were tried
+    accepted: int = 0
+    moved: int = 0  # tokens with another topic
 
 
 def over_documents(
@@ -220,11 +192,12 @@ def solve(
         raise ValueError(
             f"engine='cuda' keeps at most {MOST_ACTIVE} topics of a word: use n_active={MOST_ACTIVE} or less"
         )
-    extra = Extra(options.exclude and tables.posterior == "collapsed", options.select_often, options.restarts > 0)
+    exclude = options.exclude and tables.posterior == "collapsed"
     docs = DeviceDocs.empty(device, *shard.places(K, L, options.eps))
     given, sums = over_documents(device, tables, unit, own)
-    given |= options.of_kernels() | shard.entries | docs.as_new()
-    given |= {"exclude": extra.exclude, "own_discount": 0.0 if last is None else options.own_discount}
+    given |= options.of_kernels() | docs.as_new()
+    given |= {"indptr": shard.indptr, "index": shard.index, "value": shard.value, "n_entries": shard.n_entries}
+    given |= {"exclude": int(exclude), "own_discount": 0.0 if last is None else options.own_discount}
     given |= {"variational": int(tables.posterior == "variational"), "wants_bound": int(want_bound)}
     given |= {"starts_cold": int(start is None)}
     if start is None:
@@ -233,20 +206,24 @@ def solve(
         given |= {"by_topic": device.array(1.0 / tables.words.norm, np.float32), "least": tables.words.least}
     if (before := start if last is None else last) is not None:
         given |= before.as_last()
-    memo = DeviceWordStats.empty(shard, L) if want_words else None
-    if memo is not None:
-        given |= dict(zip(MEMO, memo))
+    memo = None
+    if want_words:
+        shape = L, shard.n_entries
+        memo = device.empty(shape, np.uint16), device.empty(shape, np.uint32), device.empty(shape[1], np.uint8)
+        given |= zip(("memo_topic", "memo_share", "memo_n"), memo)
     if shard.n_rows:
-        given_topics = 0 if before is None else before.most
-        plan_of(shard, K, options.eps, start is None, given_topics, extra).run(shard, given, L)
-    found = device.get(sums)
-    iterations, entropy, *_, bound, lost, tried, accepted = found[:SUMS].tolist()
+        n_given = 0 if before is None else before.most
+        is_extra, pages = exclude or options.select_often or options.restarts > 0, 1 + exclude + options.select_often
+        plan = plan_of(shard, K, options.eps, n_given, is_cold=start is None, is_extra=is_extra, pages=pages)
+        plan.run(shard, given, L)
+    host_sums = device.get(sums)
+    iterations, entropy, *_, bound, lost, tried, accepted = host_sums[:SUMS].tolist()
     if lost:
         raise RuntimeError(f"{lost} documents did not fit on the device: please report this")
-    of_documents, tokens = document_sums(found, shard.n_rows, K, unit)
+    of_documents, tokens = document_sums(host_sums, shard.n_rows, K, unit)
     words = None if memo is None else DeviceWordStats(shard, *memo, tokens)
-    effort = iterations, tried, accepted
-    return Solved(words, docs.written(), of_documents, entropy / 2.0**24, bound / 2.0**24, *effort)
+    scale = 2.0**24
+    return Solved(words, docs.written(), of_documents, entropy / scale, bound / scale, iterations, tried, accepted)
 
 
 def first_selection(device: Device, table: Cupy, L: int) -> Json:
@@ -259,12 +236,12 @@ def first_selection(device: Device, table: Cupy, L: int) -> Json:
     return first
 
 
-def document_sums(found: np.ndarray, n_docs: int, K: int, unit: float) -> tuple[DocumentSums, np.ndarray]:
+def document_sums(sums: np.ndarray, n_docs: int, K: int, unit: float) -> tuple[DocumentSums, np.ndarray]:
     """What kernels add up over documents, from integers (kernels/terms.hpp), and the tokens of each topic."""
-    within, lengths, gammas, length_gammas = (x / 2.0**24 for x in found[2:6].tolist())
-    tokens, above, rise = found[SUMS:].reshape(3, K)
-    sums = DocumentSums(n_docs, lengths, rise / 2.0**30, above / 2.0**30, within, gammas, length_gammas)
-    return sums, tokens / unit
+    within, lengths, gammas, length_gammas = (x / 2.0**24 for x in sums[2:6].tolist())
+    tokens, above, rise = sums[SUMS:].reshape(3, K)
+    documents = DocumentSums(n_docs, lengths, rise / 2.0**30, above / 2.0**30, within, gammas, length_gammas)
+    return documents, tokens / unit
 
 
 # Documents with priors of their own, on the device: as models/document_prior.py.
@@ -292,37 +269,29 @@ class DeviceOwnPriors:
         given |= {"normaliser": device.empty(n, np.float64), "low": LOG_RANGE[0], "high": LOG_RANGE[1]}
         given |= {"n_priors": n, "n_rows": shard.n_rows, "K": K, "P": P}
         given |= {"variational": int(prior.posterior == "variational")}
-        device.launch("own_alpha", _blocks(device, n), 32 * WARPS, given)
+        device.launch("own_alpha", min(-(-n // WARPS), 16 * device.n_processors), 32 * WARPS, given)
         return cls(prior, shard, given)
 
     def stats(self, words: object, docs: DeviceDocs, H: float) -> TopicStats:
         """Statistics of documents with these topics.  Eq. (3.31)"""
         device, shard, (K, P) = self.shard.device, self.shard, self.prior.coefficients.shape
-        scales = _scales(shard, int(docs.host_places[-1]))
+        assert shard.design is not None
+        # Powers of two, so that sums of c x and of c' x x' fit into 63 bits: c and c' are at most the tokens of a topic
+        # in a document, or one.
+        largest = max(1.0, float(np.abs(shard.design.x).max(initial=0.0)))
+        most = float(shard.lengths.sum()) + int(docs.host_places[-1]) + 1.0  # documents have as many topics as places
+        bits = [61 - int(np.ceil(np.log2(most * power))) for power in (largest, largest**2)]
+        first_scale, second_scale = (2.0 ** min(b, MOST_BITS) for b in bits)
         first = device.zeros(K * P, np.int64)
         second = device.zeros(K * P * P, np.int64) if self.prior.is_curved else None
         sums = device.zeros(3, np.int64)
         given = self.given | {**docs.as_new(), "sums": sums, "first": first, "second": second}
-        given |= {"first_scale": scales[0], "second_scale": scales[1]}
-        device.launch("own_stats", _blocks(device, shard.n_rows), 32 * WARPS, given)
+        given |= {"first_scale": first_scale, "second_scale": second_scale}
+        device.launch("own_stats", min(-(-shard.n_rows // WARPS), 16 * device.n_processors), 32 * WARPS, given)
         G, A, T = (device.get(sums) / 2.0**24).tolist()
         Q = np.zeros((K, P, P))
         if second is not None:
-            below = np.tril(device.get(second).reshape(K, P, P) / scales[1])
+            below = np.tril(device.get(second).reshape(K, P, P) / second_scale)
             Q = below + np.swapaxes(np.tril(below, -1), 1, 2)
-        M = np.concatenate([device.get(first) / scales[0], Q.ravel()])
+        M = np.concatenate([device.get(first) / first_scale, Q.ravel()])
         return TopicStats(words, float(shard.n_rows), H, G, A, np.array([T]), M)
-
-
-def _blocks(device: Device, n: int) -> int:
-    return min(-(-n // WARPS), 16 * device.n_processors)
-
-
-def _scales(shard: DeviceShard, n_topics: int) -> tuple[float, float]:
-    """Powers of two, so that sums of c x and of c' x x' fit into 63 bits: c and c' are at most the tokens of a topic in
-    a document, or one; n_topics is how many topics all documents have, at most."""
-    assert shard.design is not None
-    largest = max(1.0, float(np.abs(shard.design.x).max(initial=0.0)))
-    most = float(shard.lengths.sum()) + n_topics + 1.0
-    bits = [61 - int(np.ceil(np.log2(most * power))) for power in (largest, largest**2)]
-    return 2.0 ** min(bits[0], MOST_BITS), 2.0 ** min(bits[1], MOST_BITS)

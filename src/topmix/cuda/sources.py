@@ -60,18 +60,12 @@ STRUCTS = {
 @cache
 def program(name: str) -> str:
     """One file with every file that it includes, each once: a compiled program is cached by this text."""
-    seen: set[str] = set()
-
-    def joined(text: str) -> str:
-        def included(found: re.Match[str]) -> str:
-            if found[1] in seen:
-                return ""
-            seen.add(found[1])
-            return joined(_read(found[1]).replace("#pragma once\n", ""))
-
-        return _INCLUDE.sub(included, text)
-
-    return joined(_read(name))
+    text, seen = _read(name), set[str]()
+    while line := _INCLUDE.search(text):
+        file = "" if line[1] in seen else _read(line[1]).replace("#pragma once\n", "")
+        seen.add(line[1])
+        text = text[: line.start()] + file + text[line.end() :]
+    return text
 
 
 @cache
@@ -81,9 +75,9 @@ def struct(name: str) -> np.dtype:
     assert body, name
     fields = list(struct(body[1]).descr) if body[1] else []
     for line in body[2].splitlines():
-        found = re.match(r"\s*(?:const )?([\w ]+?)\s*(\*?)\s*(\w+);", line)
-        assert found, line
-        kind, pointer, field = found.groups()
+        parts = re.match(r"\s*(?:const )?([\w ]+?)\s*(\*?)\s*(\w+);", line)
+        assert parts, line
+        kind, pointer, field = parts.groups()
         fields.append((field, "u8" if pointer else _NUMBER[kind]))
     return np.dtype(fields, align=True)
 

@@ -13,11 +13,10 @@ import numpy as np
 
 from topmix.corpus.shard import Shards, SomeShard
 from topmix.cuda.device import Device, Spillable
-from topmix.cuda.sampling import Sampled, sample
+from topmix.cuda.sampling import sample
 from topmix.cuda.shard import CorpusOnDevice, DeviceDocs, DeviceShard
 from topmix.cuda.solve import DeviceOwnPriors, Solved, solve
-from topmix.cuda.word_stats import DeviceTokenStats, DeviceWordStats
-from topmix.cuda.words import UNIT, DeviceWordTotal
+from topmix.cuda.words import UNIT, DeviceTokenStats, DeviceWordStats, DeviceWordTotal
 from topmix.models.document_prior import DocumentPrior
 from topmix.models.model import SomeSums
 from topmix.models.sparse_counts import EntryStats, TokenStats
@@ -27,7 +26,6 @@ from topmix.steps import Info, LocalStep, StepResult
 from topmix.steps.documents import FoldedIn, FoldIn, TopicStep, Visit
 
 M = TypeVar("M")
-EFFORT = "iterations", "restarts", "accepted"
 
 
 class DeviceVisit(NamedTuple):
@@ -76,21 +74,20 @@ class TopicBackend:
 
     def placed(self, shard: SomeShard, stats: TopicStats) -> TopicStats:
         """Statistics of a shard, on the device: as they are, or from a file."""
-        if isinstance(stats.S, EntryStats):
-            return replace(stats, S=DeviceWordStats.of(shard, stats.S))
-        return replace(stats, S=DeviceTokenStats.of(shard, stats.S)) if isinstance(stats.S, TokenStats) else stats
+        if isinstance(stats.S, TokenStats):
+            z = self.device.spillable(self.device.array(stats.S.z, np.uint16))
+            return replace(stats, S=DeviceTokenStats(shard, z, stats.S.totals))
+        return replace(stats, S=DeviceWordStats.of(shard, stats.S)) if isinstance(stats.S, EntryStats) else stats
 
-    def stats(
-        self, shard: DeviceShard, tables: TopicTables, found: Solved | Sampled, own: DeviceOwnPriors | None
-    ) -> TopicStats:
+    def stats(self, shard: DeviceShard, tables: TopicTables, new: Solved, own: DeviceOwnPriors | None) -> TopicStats:
         """On the device, or on the host where the number of topics may change: moves read and edit statistics."""
         if own is not None:
-            return own.stats(found.words, found.docs, found.entropy)
+            return own.stats(new.words, new.docs, new.entropy)
         prior = tables.prior.of(shard.design)
         if isinstance(prior, DocumentPrior):
-            return prior.stats(found.words, found.sums, found.entropy)
-        words = None if found.words is None else found.words.on_host(self.unit)
-        return prior.summarise(words, found.docs.on_host(), shard.lengths, found.entropy)
+            return prior.stats(new.words, new.sums, new.entropy)
+        words = None if new.words is None else new.words.on_host(self.unit)
+        return prior.summarise(words, new.docs.on_host(), shard.lengths, new.entropy)
 
 
 @dataclass(frozen=True)
@@ -101,18 +98,19 @@ class CudaTopicStep(TopicBackend):
         times, last, z = memory or DeviceVisit(0)
         own = DeviceOwnPriors.of(shard, tables.prior)
         if (sampling := tables.document_options.sampling) is not None:
-            sampled = sample(self.device, shard, tables, sampling, self.unit, z, last, own)
-            drawn = DeviceVisit(0, sampled.docs, sampled.words.z)
-            return StepResult(self.stats(shard, tables, sampled, own), drawn, {"moved": float(sampled.moved)})
+            new = sample(self.device, shard, tables, sampling, self.unit, z, last, own)
+            z = new.words.z if isinstance(new.words, DeviceTokenStats) else None
+            info: Info = {"moved": float(new.moved)}
+            return StepResult(self.stats(shard, tables, new, own), DeviceVisit(0, new.docs, z), info)
         start = None if self.step.is_cold(times) else last
         discounts = tables.document_options.own_discount > 0
-        found = solve(self.device, shard, tables, self.unit, start=start, last=last if discounts else None, own=own)
-        info: Info = dict(zip(EFFORT, map(float, (found.iterations, found.restarts, found.accepted))))
-        if tables.partner is not None and found.words is not None:
-            info["merge_entropy"] = found.words.merged_entropy(tables.partner, self.unit)
+        new = solve(self.device, shard, tables, self.unit, start=start, last=last if discounts else None, own=own)
+        info = {name: float(getattr(new, name)) for name in ("iterations", "restarts", "accepted")}
+        if tables.partner is not None and isinstance(new.words, DeviceWordStats):
+            info["merge_entropy"] = new.words.merged_entropy(tables.partner, self.unit)
         is_needed = discounts or not self.step.is_cold(times + 1)
-        docs = found.docs if is_needed else None
-        return StepResult(self.stats(shard, tables, found, own), DeviceVisit(times + 1, docs), info)
+        docs = new.docs if is_needed else None
+        return StepResult(self.stats(shard, tables, new, own), DeviceVisit(times + 1, docs), info)
 
 
 @dataclass(frozen=True)
@@ -122,12 +120,12 @@ class CudaFoldIn(TopicBackend):
     def __call__(self, shard: DeviceShard, tables: TopicTables, memory: object) -> StepResult:
         want_bound = self.step.want_bound
         own = DeviceOwnPriors.of(shard, tables.prior)
-        found = solve(self.device, shard, tables, self.unit, want_words=False, want_bound=want_bound, own=own)
+        new = solve(self.device, shard, tables, self.unit, want_words=False, want_bound=want_bound, own=own)
         if not want_bound:
-            return StepResult(FoldedIn(found.docs.on_host(), float("nan")))
+            return StepResult(FoldedIn(new.docs.on_host(), float("nan")))
         prior = tables.prior.of(shard.design) if own is None else tables.prior
-        bound = found.bound + found.entropy + prior.documents(self.stats(shard, tables, found, own))  # Eq. (3.13)
-        return StepResult(FoldedIn(found.docs.on_host(), bound))
+        bound = new.bound + new.entropy + prior.documents(self.stats(shard, tables, new, own))  # Eq. (3.13)
+        return StepResult(FoldedIn(new.docs.on_host(), bound))
 
 
 def on_host(device: Device, memory: object) -> object:

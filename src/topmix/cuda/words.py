@@ -1,35 +1,172 @@
-"""Counts of words in topics on the device: the running total over shards.
+"""Tokens of words in topics on the device: what a shard reports, and the running total over shards.
 
 Tokens are integers of 1 / unit, usually 2^-20, so that sums have the same bits in any order and what was added can be
 taken out exactly.
-
-`DeviceWordTotal` has the methods of `WordTotal` that a fit asks for: models and learners do not know where counts
-are.
 """
 
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 from scipy.special import digamma
 
 from topmix.base.fields import Writer
-from topmix.cuda.device import Device, DeviceArray, Given
-from topmix.cuda.shard import DeviceColumns
-from topmix.cuda.word_stats import OneShard, ShardStats, launch_over
+from topmix.cuda.device import Device, DeviceArray, Given, Spillable
+from topmix.cuda.shard import DeviceColumns, DeviceShard
+from topmix.models.sparse_counts import EntryStats, TokenStats
 from topmix.models.statistics import PseudoCounts
-from topmix.models.words import Fading, WordTotal
+from topmix.models.words import Fading, WordStats, WordTotal
 
 UNIT = float(1 << 20)
+Columns: TypeAlias = np.ndarray | DeviceColumns
 SMALLEST_FACTOR = 2.0**-10  # below it, the factor is multiplied into the counts
+
+
+class ShardStats:
+    """What shards report. Whole numbers add up to the same in any order, so a sum adds nothing yet: it is a list."""
+
+    def __init__(self, totals: np.ndarray, parts: tuple[OneShard, ...]):
+        self.totals, self._parts = totals, parts
+
+    def parts(self) -> tuple[OneShard, ...]:
+        return self._parts
+
+    def __add__(self, other: ShardStats) -> ShardStats:
+        return ShardStats(self.totals + other.totals, (*self.parts(), *other.parts()))
+
+
+class OneShard(ShardStats, ABC):
+    """What one shard reports."""
+
+    kernel: ClassVar[str]
+    shard: DeviceShard
+
+    def parts(self) -> tuple[OneShard, ...]:
+        return (self,)
+
+    @abstractmethod
+    def add_to(self, counts: DeviceArray, weight: float, unit: float, leaving: Self | None = None) -> None:
+        """counts [V, K] += weight times these tokens, less those of `leaving`, which the shard reported before."""
+
+
+class DocumentStats(OneShard):
+    """What one shard of documents reports."""
+
+    @abstractmethod
+    def kernel_arguments(self, name: str) -> Given:
+        """What the kernel is given of statistics that come (`new`) or leave (`old`), and how many entries there are."""
+
+    @abstractmethod
+    def entries(self) -> EntryStats | TokenStats:
+        """The same on the host, exactly."""
+
+    def write(self, out: Writer) -> None:
+        self.entries().write(out)
+
+    def add_to(
+        self,
+        counts: DeviceArray,
+        weight: float,
+        unit: float,
+        leaving: Self | None = None,
+        cols: DeviceArray | None = None,
+    ) -> None:
+        """`cols` are rows for the words of the shard, where they are not its columns."""
+        shard = self.shard
+        given = self.kernel_arguments("new") | {"index": shard.index}
+        given |= {"cols": shard.cols.device if cols is None else cols, "counts": counts, "weight": weight}
+        given |= {"unit": unit, "K": counts.shape[1], "is_whole": int(weight == 1.0)}
+        if leaving is not None:
+            given |= leaving.kernel_arguments("old")
+        shard.device.launch_over(given["n_entries"], self.kernel, given)
+
+    def on_host(self, unit: float) -> WordStats:
+        """As the processor would report it: tokens summed for each word and topic."""
+        device, K = self.shard.device, len(self.totals)
+        words = np.arange(len(self.shard.cols) + 1, dtype=np.int32)
+        counts = device.zeros((len(words) - 1, K), np.int64)
+        self.add_to(counts, 1.0, unit, cols=device.array(words))
+        word, topic, value = device.nonzero(counts)
+        return WordStats(
+            np.asarray(self.shard.cols, np.int32),
+            np.searchsorted(word, words).astype(np.int64),
+            topic.astype(np.uint16),
+            (value / unit).astype(np.float32),
+            self.totals,
+        )
+
+
+@dataclass(eq=False)
+class DeviceWordStats(DocumentStats):
+    """Tokens of each word of each document of a shard in its L best topics: memo and message in one."""
+
+    shard: DeviceShard
+    topic: DeviceArray | Spillable  # [L, entries] uint16
+    share: DeviceArray | Spillable  # [L, entries] uint32
+    n: DeviceArray | Spillable  # [entries] uint8, how many of the L are used
+    totals: np.ndarray  # [K] float64, on the host
+
+    kernel: ClassVar[str] = "add_memo"
+
+    def __post_init__(self) -> None:
+        add = self.shard.device.spillable
+        self.topic, self.share, self.n = add(self.topic), add(self.share), add(self.n)
+
+    def kernel_arguments(self, name: str) -> Given:
+        arrays = {f"{name}_topic": self.topic, f"{name}_share": self.share, f"{name}_n": self.n}
+        return arrays | {"n_entries": self.shard.n_entries}
+
+    @classmethod
+    def of(cls, shard: DeviceShard, stats: EntryStats) -> DeviceWordStats:
+        device, n = shard.device, stats.n.astype(np.int64)
+        L = int(n.max(initial=1))
+        topic, share = np.zeros((L, len(n)), np.uint16), np.zeros((L, len(n)), np.uint32)
+        entry = np.repeat(np.arange(len(n)), n)
+        slot = np.arange(len(entry)) - np.repeat(np.cumsum(n) - n, n)
+        topic[slot, entry], share[slot, entry] = stats.topic, stats.share
+        return cls(shard, device.array(topic), device.array(share), device.array(stats.n), stats.totals)
+
+    def entries(self) -> EntryStats:
+        topic, share, n = (self.shard.device.get(x) for x in (self.topic, self.share, self.n))
+        used = np.arange(len(topic))[:, None] < n
+        return EntryStats(n, topic.T[used.T], share.T[used.T], self.totals)
+
+    def merged_entropy(self, partner: np.ndarray, unit: float) -> np.ndarray:
+        """[K] what merging pairs of topics would take from the entropy, at the lower topic of each pair."""
+        device, n_entries = self.shard.device, self.shard.n_entries
+        lost = device.zeros(len(partner), np.int64)
+        given: Given = {"topic": self.topic, "share": self.share, "n": self.n, "n_entries": n_entries}
+        given |= {"partner": device.array(partner, np.int32), "lost": lost, "unit": unit}
+        device.launch_over(n_entries, "merged_entropy", given)
+        return device.get(lost) / 2.0**30
+
+
+@dataclass(eq=False)
+class DeviceTokenStats(DocumentStats):
+    """The same where every token has one topic: the topics of tokens are all there is."""
+
+    shard: DeviceShard
+    z: Spillable  # [tokens] uint16
+    totals: np.ndarray  # [K] float64, on the host
+
+    kernel: ClassVar[str] = "add_tokens"
+
+    def entries(self) -> TokenStats:
+        return TokenStats(self.shard.device.get(self.z), self.totals)
+
+    def kernel_arguments(self, name: str) -> Given:
+        tokens = self.shard.tokens
+        return {f"{name}_z": self.z, "word": tokens.word, "n_entries": int(tokens.lengths.sum())}
 
 
 @dataclass(eq=False)
 class DeviceWordTotal(Fading):
-    """The running total, as `WordTotal` is on the host."""
+    """The running total, with the methods of `WordTotal` that a fit asks for: learners do not know where counts are."""
 
     device: Device
     counts_: DeviceArray  # [V, K] int64; the counts are factor / unit times these
@@ -39,6 +176,8 @@ class DeviceWordTotal(Fading):
     pseudo: PseudoCounts | None = None
     pseudo_weight: float = 0.0
     waiting: list[tuple[OneShard, float]] = field(default_factory=list)  # to be added, times a weight
+
+    is_exact: ClassVar[bool] = True
 
     @classmethod
     def of(cls, device: Device, total: WordTotal, unit: float) -> DeviceWordTotal:
@@ -54,18 +193,12 @@ class DeviceWordTotal(Fading):
             counts = device.array(np.rint(total.raw * (total.factor / factor * unit)).astype(np.int64))
         else:
             counts = device.zeros(total.raw.shape, np.int64)
-        made = cls(device, counts, total.totals.copy(), unit, factor)
-        made.pseudo, made.pseudo_weight = total.pseudo, total.pseudo_weight
-        return made
+        return cls(device, counts, total.totals.copy(), unit, factor, total.pseudo, total.pseudo_weight)
 
     @property
     def shape(self) -> tuple[int, int]:
         V, K = self.counts_.shape
         return int(V), int(K)
-
-    @property
-    def is_exact(self) -> bool:
-        return True
 
     def empty(self) -> DeviceWordTotal:
         return DeviceWordTotal(self.device, self.device.zeros(self.shape, np.int64), np.zeros(self.shape[1]), self.unit)
@@ -140,7 +273,8 @@ class DeviceWordTotal(Fading):
         if abs(self.factor) < SMALLEST_FACTOR:
             self.settle()
             n = int(np.prod(self.shape))
-            launch_over(self.device, n, "scale_counts", {"counts": self.counts_, "weight": self.factor, "n_entries": n})
+            given = {"counts": self.counts_, "weight": self.factor, "n_entries": n}
+            self.device.launch_over(n, "scale_counts", given)
             self.factor = 1.0
         return self
 
@@ -174,12 +308,7 @@ class DeviceWordTotal(Fading):
         return self.device.kept(pseudo, lambda: tuple(map(self.device.array, arrays, dtypes)))
 
     def table(
-        self,
-        posterior: str,
-        eta: np.ndarray,
-        extra: PseudoCounts | None,
-        norm: np.ndarray,
-        cols: np.ndarray | DeviceColumns,
+        self, posterior: str, eta: np.ndarray, extra: PseudoCounts | None, norm: np.ndarray, cols: Columns
     ) -> tuple[DeviceArray, DeviceArray]:
         """[words, K] each row over its largest entry, and the logarithm of that entry."""
         is_variational = posterior == "variational"
@@ -194,7 +323,7 @@ class DeviceWordTotal(Fading):
         return self._of_words("make_table", given, cols)
 
     def log_table(
-        self, objective: str, eta: np.ndarray, norm: np.ndarray, cols: np.ndarray | DeviceColumns
+        self, objective: str, eta: np.ndarray, norm: np.ndarray, cols: Columns
     ) -> tuple[DeviceArray, DeviceArray]:
         """[words, K] the logarithm, less the largest of each word; and that."""
         is_bayes = objective == "vb"
@@ -202,7 +331,7 @@ class DeviceWordTotal(Fading):
         given = self.with_prior(eta) | {"by_topic": by_topic, "variational": int(is_bayes)}
         return self._of_words("log_table", given, cols)
 
-    def _of_words(self, kernel: str, given: Given, cols: np.ndarray | DeviceColumns) -> tuple[DeviceArray, DeviceArray]:
+    def _of_words(self, kernel: str, given: Given, cols: Columns) -> tuple[DeviceArray, DeviceArray]:
         device, K, n_words = self.device, self.shape[1], len(cols)
         if not isinstance(cols, DeviceColumns):
             cols = DeviceColumns(cols, device.array(cols, np.int32))
