@@ -6,7 +6,7 @@ CPP    := $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 'src/*.hpp' 'src/*.cu' 't
 NATIVE := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.[ch]pp' -not -path 'cpp/tests/*' 2>/dev/null)
 # Whatever is installed: code, kernels, pages. A copy that is older than one of them is not tested.
 SOURCES := $(NATIVE) $(shell find src -name '*.hpp' -o -name '*.cu' -o -name '*.py' -o -name '*.pyi' -o -name '*.js' -o -name '*.css' -o -name '*.html' 2>/dev/null)
-PIP    := $(BIN)/python -m pip install --quiet
+PIP    := tools/fetch.sh $(BIN)
 REBUILD = make --no-print-directory develop  # not $(MAKE), whose lines run even under `make -n`
 GROUPS := --group test --group lint
 # One thread of BLAS in each process: more wait busily for cores that other tests have.
@@ -44,7 +44,7 @@ $(BIN)/python:
 	@echo "making a Python environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 	@echo "fetching a pip that knows dependency groups"
-	@$(PIP) --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 
 $(VENV)/installed: $(SOURCES) | $(BIN)/python
 	@if ! test -e $(VENV)/editable; then $(BIN)/python tools/install.py .; \
@@ -133,7 +133,7 @@ sdist-check: sdist
 # The oldest versions of all dependencies that pyproject.toml allows, in build/lowest, and some of the tests there.
 LOWEST_TESTS ?= tests/test_native_module.py tests/test_start_up.py tests/test_mixture.py tests/test_export.py tests/test_tables_out.py tests/test_texts_in.py tests/data/test_formats.py
 lowest: | $(BIN)/python
-	$(PIP) 'uv>=0.5'
+	$(PIP) 'uv>=0.7'
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/lowest
 	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct -r pyproject.toml --group test
 	$(BIN)/uv pip install --quiet --python build/lowest --no-deps $(if $(wildcard dist/*_$(shell uname -m).whl),dist/*_$(shell uname -m).whl,.)
