@@ -77,9 +77,4 @@ def is_model(path: Path) -> bool:
         return False
 
 
-convert_app = app_of(
-    convert,
-    "stopped by Ctrl-C; nothing was written",
-    FIT_GROUPS,
-    defaults=FIT_DEFAULTS,
-)
+convert_app = app_of(convert, "stopped by Ctrl-C; nothing was written", FIT_GROUPS, defaults=FIT_DEFAULTS)

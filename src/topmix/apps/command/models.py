@@ -102,7 +102,7 @@ def configure(estimator: BaseEstimator, settings: Settings, threads: int | None 
             raise typer.BadParameter(why, param_hint=seeds) from error
     for setting in sorted(chosen, key=lambda name: "__" in name):  # components first, and then what they have
         if setting not in estimator.get_params():
-            raise typer.BadParameter(_what_there_is(estimator, setting), param_hint=option_of(setting))
+            raise typer.BadParameter(_without(estimator, setting), param_hint=option_of(setting))
         try:
             estimator.set_params(**{setting: chosen[setting]})
         except ValueError as error:
@@ -110,8 +110,8 @@ def configure(estimator: BaseEstimator, settings: Settings, threads: int | None 
     estimator.set_params(n_jobs=threads)
 
 
-def _what_there_is(estimator: BaseEstimator, name: str) -> str:
-    """In the place of an option that an estimator, as it is now, does not have."""
+def _without(estimator: BaseEstimator, name: str) -> str:
+    """Why an estimator, as it is now, does not have this option."""
     parameters, family = estimator.get_params(), name.partition("__")[0]
     if family != name and parameters.get(family, "") is None:
         return f"it belongs to {option_of(family)}, and there is none"

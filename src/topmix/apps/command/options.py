@@ -157,14 +157,10 @@ def flags_of(function: Callable[..., object], leave_out: Iterable[str] = ()) -> 
     for name, p in inspect.signature(call).parameters.items():
         if name not in ("self", *leave_out) and p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD):
             head, _, text = described.get(name, "").partition("\n")
-            flags[name] = Flag(name, hints.get(name, object), p.default, gist(" ".join(text.split())), choices_in(head))
+            braces = re.search(r"\{([^}]*)\}", head)  # {"a", "b"} or None
+            choices = tuple(re.findall(r'"([^"]+)"', braces[1])) if braces else ()
+            flags[name] = Flag(name, hints.get(name, object), p.default, gist(" ".join(text.split())), choices)
     return flags
-
-
-def choices_in(kind: str) -> tuple[str, ...]:
-    """{"a", "b"} or None -> a, b"""
-    found = re.search(r"\{([^}]*)\}", kind)
-    return tuple(re.findall(r'"([^"]+)"', found[1])) if found else ()
 
 
 def gist(text: str) -> str:
@@ -219,11 +215,8 @@ def with_flags(command: Callable[..., None], groups: Groups, defaults: Mapping[s
         command(**{n: v for n, v in given.items() if n not in flags}, **settings)
 
     own = typing.get_type_hints(command, include_extras=True)
-    parameters = [
-        p.replace(annotation=own[name])
-        for name, p in inspect.signature(command).parameters.items()
-        if p.kind != p.VAR_KEYWORD
-    ]
+    given = inspect.signature(command).parameters.values()
+    parameters = [p.replace(annotation=own[p.name]) for p in given if p.kind != p.VAR_KEYWORD]
     for heading, group in groups.items():
         for flag in group:
             hint = _annotation(flag, heading, defaults.get(flag.name))
