@@ -40,7 +40,22 @@ TOP_WORDS = 100
 def write_table(file: IO[bytes], blocks: Iterable[Columns], kind: str) -> None:
     """Writes blocks of the same columns, one below the other, as "csv", "tsv" or "parquet"."""
     if kind == "parquet":
-        _write_parquet(file, blocks)
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError as error:
+            raise ImportError("Parquet files need pyarrow: pip install 'topmix[parquet]'") from error
+        writer = None
+        for block in blocks:
+            columns = dict(block)
+            for name, values in block.items():
+                if not isinstance(values, np.ndarray):  # Arrow takes no halves of letters
+                    columns[name] = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
+            table = pa.table(columns)
+            writer = writer or pq.ParquetWriter(file, table.schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
         return
     text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
     out = csv_writer(text, "\t" if kind == "tsv" else ",")
@@ -51,28 +66,6 @@ def write_table(file: IO[bytes], blocks: Iterable[Columns], kind: str) -> None:
             out.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in row])
     text.flush()
     text.detach()
-
-
-def _write_parquet(file: IO[bytes], blocks: Iterable[Columns]) -> None:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install 'topmix[parquet]'") from error
-
-    def whole(values: Sequence[object] | np.ndarray) -> Sequence[object] | np.ndarray:
-        """Arrow takes no halves of letters."""
-        if isinstance(values, np.ndarray):
-            return values
-        return [value.encode("utf-8", "replace").decode() if isinstance(value, str) else value for value in values]
-
-    writer = None
-    for block in blocks:
-        table = pa.table({name: whole(values) for name, values in block.items()})
-        writer = writer or pq.ParquetWriter(file, table.schema)
-        writer.write_table(table)
-    if writer is not None:
-        writer.close()
 
 
 def to_sklearn(model: Model) -> LatentDirichletAllocation:
