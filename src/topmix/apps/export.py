@@ -267,20 +267,17 @@ def write_shares(blocks: Iterable[Shares], path: Path, format: str | None, top: 
         raise ValueError("Parquet cannot go to standard output: give -o FILE")
     with nullcontext(sys.stdout.buffer) if path == STANDARD_OUTPUT else atomic_write(path) as file:
         if kind == "jsonl":
-            for block in blocks:
-                file.writelines(_json_lines(block, top))
+            for names, shares, *_ in blocks:
+                for name, row in zip(names, shares):
+                    if top is None:
+                        cells = '"theta": [' + ", ".join(map("%.6g".__mod__, row.tolist())) + "]"
+                    else:
+                        cells = '"topics": [' + ", ".join(f"[{k}, {row[k]:.6g}]" for k in _largest(row, top)) + "]"
+                    document = json.dumps(name, ensure_ascii=False)
+                    file.write(f'{{"id": {document}, {cells}}}\n'.encode(errors="replace"))
         else:
             write_table(file, (_cells(block, top, in_lists=kind == "parquet") for block in blocks), kind)
         file.flush()
-
-
-def _json_lines(block: Shares, top: int | None) -> Iterator[bytes]:
-    for name, row in zip(block.names, block.shares):
-        if top is None:
-            cells = '"theta": [' + ", ".join(map("%.6g".__mod__, row.tolist())) + "]"
-        else:
-            cells = '"topics": [' + ", ".join(f"[{k}, {row[k]:.6g}]" for k in _largest(row, top)) + "]"
-        yield f'{{"id": {json.dumps(name, ensure_ascii=False)}, {cells}}}\n'.encode(errors="replace")
 
 
 def _cells(block: Shares, top: int | None, *, in_lists: bool) -> Columns:

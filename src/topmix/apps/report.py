@@ -101,13 +101,6 @@ def model_page(
     columns: Iterable[Column] = (),
 ) -> str:
     """All content of documents is in one block of JSON, which a browser does not run."""
-    data, script = as_json(contents(view, corpus, texts, columns)).translate(ESCAPES), joined(map(asset, REPORT))
-    tail = f'<script type="application/json" id="data">{data}</script>\n<script>{script}</script>'
-    return frame(title, head=safe_head(style("page.css"), script=script), tail=tail)
-
-
-def contents(view: ModelView, corpus: Corpus | None, texts: Iterable[str] | None, columns: Iterable[Column]) -> Json:
-    """The data of the page, as in the description of this module."""
     topics = view.topics
     K = topics.n_topics
     best_words = [candidates(topics, k, 40 if K <= 300 else 25) for k in range(K)]
@@ -125,7 +118,7 @@ def contents(view: ModelView, corpus: Corpus | None, texts: Iterable[str] | None
     if corpus is not None and corpus.n_docs and len(topics.words) > 1:
         n = min(10, len(topics.words))
         of_topics = quality(topics, np.asarray(npmi_coherence(topics.topic_word, corpus, top_n=n, per_topic=True)))
-    return {
+    data = {
         **overview(view, corpus, topics.places, of_topics),
         "words": topics.words_of(order),
         "frequency": pack(np.log(np.maximum(topics.frequency[order], 1e-30)), "<f4"),
@@ -139,6 +132,9 @@ def contents(view: ModelView, corpus: Corpus | None, texts: Iterable[str] | None
         "documents": documents,
         "of_topic": of_topic,
     }
+    text, script = as_json(data).translate(ESCAPES), joined(map(asset, REPORT))
+    tail = f'<script type="application/json" id="data">{text}</script>\n<script>{script}</script>'
+    return frame(title, head=safe_head(style("page.css"), script=script), tail=tail)
 
 
 def _lookup(topics: TopicView, order: NDArray[np.intp]) -> Json:

@@ -10,7 +10,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import typer
 from typer.core import TyperCommand
 
-from topmix.apps.command.options import EVERY_OPTION, Groups, with_flags
+from topmix.apps.command.options import EVERY_OPTION, FIT, MODEL, Groups, with_flags
 from topmix.base.atomic import check_can_write
 from topmix.base.checks import THEIRS
 from topmix.base.component import each_value, is_special
@@ -27,7 +27,7 @@ from topmix.base.paths import is_remote, path_of
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 PARAMETER = r"\b([a-z]+(?:_[a-z]+)*)="
 OTHER_NAMES = {"text": "field"}  # of parameters of `fit` that the command has under the name that files have for them
-NONE: Mapping[str, Any] = {}
+NO_FLAGS: Groups = {}
 
 
 class Command(TyperCommand):
@@ -67,17 +67,15 @@ class Command(TyperCommand):
 def app_of(
     function: Callable[..., None],
     interrupted: str = "stopped by Ctrl-C before there was a result",
-    flags: Groups = NONE,
-    usual: Collection[str] = (),
-    defaults: Mapping[str, str] = NONE,
+    flags: Groups = NO_FLAGS,
 ) -> typer.Typer:
-    """An app with one command: see `with_flags`. `--help` shows the groups of flags that are `usual`, and `--help-all`
-    all of them. Ctrl-C ends it with the message `interrupted`. Errors and warnings of the library become lines on
-    stderr, without a traceback; other errors are bugs, and pass."""
-    kind = type("Command", (Command,), {"more_headings": frozenset(flags) - frozenset(usual)})
+    """An app with one command: see `with_flags`. `--help` shows the usual groups of flags, and `--help-all` shows all.
+    Ctrl-C ends it with the message `interrupted`. Errors and warnings of the library become lines on stderr, without a
+    traceback; other errors are bugs, and pass."""
+    kind = type("Command", (Command,), {"more_headings": frozenset(flags) - {MODEL, FIT}})
     app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
 
-    @wraps(with_options := with_flags(function, flags, defaults))
+    @wraps(with_options := with_flags(function, flags))
     def run(**values: object) -> None:
         try:
             with warnings.catch_warnings():

@@ -36,8 +36,7 @@ ToShow = tuple[Corpus | None, Iterable[str] | None, Mapping[str, Sequence[object
 READING = flags_of(read_texts, leave_out=("path", "format"))
 CUTTING = flags_of(Vectorizer, leave_out=("vocabulary", "tokenizer"))
 COUNTS = flags_of(read_corpus, leave_out=("path", "out"))
-READ_GROUPS: dict[str, list[Flag]] = {"Reading": [*COUNTS.values(), *READING.values()]}
-FIT_GROUPS: dict[str, list[Flag]] = {**READ_GROUPS, "Words (of text)": list(CUTTING.values())}
+# What commands do without an option, where it is not the default of the library.
 FIT_DEFAULTS = {
     "token_pattern": "auto",
     "stop_words": "auto: english if the texts are English",
@@ -45,11 +44,9 @@ FIT_DEFAULTS = {
     "max_df": "0.5; 1.0 for fewer than 20 documents",
     "clean": "true",
 }
-
-
-def chosen(settings: Settings, group: Mapping[str, Flag]) -> Settings:
-    """The settings of a group of flags."""
-    return {name: value for name, value in settings.items() if name in group}
+WORDS = [replace(flag, default=FIT_DEFAULTS.get(name, flag.default)) for name, flag in CUTTING.items()]
+READ_GROUPS: dict[str, list[Flag]] = {"Reading": [*COUNTS.values(), *READING.values()]}
+FIT_GROUPS: dict[str, list[Flag]] = {**READ_GROUPS, "Words (of text)": WORDS}
 
 
 class DocumentsAt(NamedTuple):
@@ -64,7 +61,9 @@ class DocumentsAt(NamedTuple):
         """As the options say."""
         if not path.exists():
             raise ValueError(f"{path}: there is no such file or folder")
-        reading, counts, cutting = (chosen(settings, group) for group in (READING, COUNTS, CUTTING))
+        reading, counts, cutting = (
+            {name: value for name, value in settings.items() if name in group} for group in (READING, COUNTS, CUTTING)
+        )
         source = look(path, counts.pop("format", None), reading.get("pattern"))
         if source.texts is not None and counts:
             raise ValueError(f"{', '.join(map(option_of, counts))}: for files of counts, but {path} is read as text")
@@ -145,9 +144,10 @@ class ReadData:
         """In the columns of a model, with texts and with columns beside them."""
         corpus = self.X if isinstance(self.X, Corpus) else model.counts(self.X, texts=self.words)
         texts: Iterable[str] | None = None
-        if self.documents is not None and self.documents.source.texts is not None:
+        if self.documents is not None:
             source, how, _ = self.documents
-            texts = (text for _, text in texts_at(source.path, source.texts, how.texts))
+            if source.texts is not None and how.texts is not None:
+                texts = (text for _, text in texts_at(source.path, source.texts, how.texts))
         if corpus.vector_groups is None:
             return corpus, texts, {name: column_of(self.path, name, corpus.n_docs) for name in columns}
         joined = None if texts is None else texts_of_documents(corpus, list(texts))

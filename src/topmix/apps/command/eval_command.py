@@ -94,10 +94,10 @@ def evaluate(
     table.add_column("value", justify="right")
     table.add_column("meaning", style="dim")
     for name, value in result.items():
-        if isinstance(value, bool):
-            text = "yes" if value else "no"
+        if value is None or isinstance(value, bool):
+            text = {None: "-", True: "yes", False: "no"}[value]
         else:
-            text = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.4f}"
+            text = f"{value:,}" if isinstance(value, int) else f"{value:,.4f}"
         table.add_row(name.replace("_", " "), text, MEANINGS.get(name, ""))
     Console().print(table)
 

@@ -7,6 +7,7 @@ import io
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -43,18 +44,12 @@ def make_app(session: Session) -> Starlette:
         "/page.css": Response(style("page.css", "explorer.css"), media_type="text/css"),
     }
 
-    def answer(work: Callable[[Snapshot, Asked], object]) -> Callable[[Request], object]:
+    def answer(work: Callable[[Snapshot, Asked], object], request: Request) -> object:
         """Of the model as it is now."""
-
-        def reply(request: Request) -> object:
-            if session.snapshot is None:
-                raise Refused("the first pass is not over yet")
-            asked = {**request.query_params, **request.path_params}
-            return work(
-                session.snapshot, defaultdict(str, {name: text[:LONGEST_QUERY] for name, text in asked.items()})
-            )
-
-        return reply
+        if session.snapshot is None:
+            raise Refused("the first pass is not over yet")
+        asked = {**request.query_params, **request.path_params}
+        return work(session.snapshot, defaultdict(str, {name: text[:LONGEST_QUERY] for name, text in asked.items()}))
 
     async def events(request: Request) -> Response:
         return StreamingResponse(session.events.stream(), media_type="text/event-stream")
@@ -100,7 +95,7 @@ def make_app(session: Session) -> Starlette:
         Route("/api/overview", answer_in_json(lambda request: text_reply(session.overview()))),
         Route("/api/status", answer_in_json(lambda request: session.status())),
         Route("/api/events", events),
-        *(Route(path, answer_in_json(answer(work))) for path, work in gets.items()),
+        *(Route(path, answer_in_json(partial(answer, work))) for path, work in gets.items()),
         Route("/api/do/{what}", answer_in_json(change, reads_body=True), methods=["POST"]),
     ]
     return Starlette(routes=routes)
@@ -147,9 +142,10 @@ def export(session: Session, snapshot: Snapshot, name: str) -> Response:
 
 
 def _table(columns: Columns) -> bytes:
-    def safe(cell: object) -> object:
-        return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
-
+    safe = {
+        name: [f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell for cell in cells]
+        for name, cells in columns.items()
+    }
     out = io.BytesIO()
-    write_table(out, [{name: list(map(safe, cells)) for name, cells in columns.items()}], "csv")
+    write_table(out, [safe], "csv")
     return out.getvalue()

@@ -108,7 +108,9 @@ class Journal:
         self.undone: list[Edit] = []
         self.path = None if model is None else model.with_name(model.name + ".session")
         if model is not None and self.path is not None:
-            self._base, self._seen = digest_of(model), file_version(self.path)
+            with open_whole(model) as file:
+                self._base = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+            self._seen = file_version(self.path)
             remove_unfinished(self.path)  # of an explorer that was killed
             if not self.path.exists():
                 return
@@ -135,8 +137,3 @@ class Journal:
                 file.write(json.dumps(text, indent=1).encode())
             self._seen = file_version(self.path)
         self.edits, self.undone = list(edits), list(undone)
-
-
-def digest_of(path: Path) -> str:
-    with open_whole(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]

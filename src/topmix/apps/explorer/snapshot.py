@@ -99,8 +99,9 @@ class Snapshot:
     def topic(self, topic: object) -> Json:
         k = self.checked(topic)
         ids = candidates(self.topics, k, WORDS_SHOWN)
-        logs = [np.log(np.maximum(p[ids], 1e-30)) for p in (self.topics.topic_word[k], self.topics.frequency)]
-        words = [[self.topics.words[v][:1000], *map(_fourth, of_word)] for v, *of_word in zip(ids.tolist(), *logs)]
+        logs = (np.log(np.maximum(p[ids], 1e-30)).tolist() for p in (self.topics.topic_word[k], self.topics.frequency))
+        rows = zip(self.topics.words_of(ids), *logs)
+        words = [[word[:1000], round(log_p, 4), round(log_frequency, 4)] for word, log_p, log_frequency in rows]
         documents, hint = [], None
         if self.library is None:
             hint = "To read documents here, start the explorer with them: --corpus DOCS."
@@ -138,7 +139,7 @@ class Snapshot:
         joint = self.topics.share * self.topics.topic_word[:, v]
         best = np.argsort(-joint, kind="stable")[:WORD_TOPICS]
         share = joint[best] / max(float(joint.sum()), 1e-300)
-        topics = [[k, _fourth(s)] for k, s in zip(best.tolist(), share.tolist()) if s >= 0.002]
+        topics = [[k, round(s, 4)] for k, s in zip(best.tolist(), share.tolist()) if s >= 0.002]
         return {"word": self.topics.words[v], "topics": topics}
 
     def suggest(self, prefix: str, n: int = 8) -> list[str]:
@@ -211,7 +212,9 @@ class Snapshot:
         return {
             **self._card(library, d, exact, LONGEST_TEXT, LONGEST_COUNTS),
             "tokens": float(library.lengths[d]),
-            "columns": [[c.name, c.value(d)[:1000]] for c in library.columns.values()],
+            "columns": [
+                [c.name, "" if c.of_doc[d] < 0 else c.values[c.of_doc[d]][:1000]] for c in library.columns.values()
+            ],
             "similar": [[e, library.name(e)[:200], round(score, 3)] for e, score in similar],
         }
 
@@ -313,7 +316,3 @@ def whole(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 12):
         raise NotFound(f"{text[:40]!r} is not a number")
     return int(text)
-
-
-def _fourth(x: float) -> float:
-    return round(float(x), 4)

@@ -38,9 +38,6 @@ class Column:
         self.freq, self.groups, self.group_of_doc = _periods(values) or ("", self.values, self.of_doc)
         self.is_time = self.freq != ""
 
-    def value(self, d: int) -> str:
-        return "" if self.of_doc[d] < 0 else self.values[self.of_doc[d]]
-
     def about(self) -> Json:
         offered = [value[:LONGEST] for value in self.values] if len(self.values) <= MOST_GROUPS else []
         return {"name": self.name, "is_time": self.is_time, "values": offered, "n_values": len(self.values)}
