@@ -96,6 +96,9 @@ class Library:
     def name(self, d: int) -> str:
         return str(d) if self.corpus.names is None else self.corpus.names[d]
 
+    def text(self, d: int) -> str | None:
+        return None if self.texts is None else self.texts[d]
+
     def with_words(self, ids: Sequence[int]) -> tuple[Ids, Floats]:
         """Documents that have all of these words, and how many tokens of them."""
         some = self.by_word[:, ids]

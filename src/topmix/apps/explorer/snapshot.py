@@ -200,7 +200,7 @@ class Snapshot:
 
     def _card(self, library: Library, d: int, mix: Floats, characters: int, words: int) -> Json:
         top = np.argsort(-mix, kind="stable")[: MARKED_TOPICS if library.is_known[d] else 0]
-        text = None if library.texts is None else library.texts[d]
+        text = library.text(d)
         card = self._marker.card(library.corpus[d : d + 1], text, mix, top, words if text is None else characters)
         return {"row": d, "name": library.name(d)[:1000], **card}
 
