@@ -8,6 +8,7 @@ it belongs to. What is let through is used, and may refuse with ValueError; it r
 from __future__ import annotations
 
 import atexit
+import hashlib
 import json
 import logging
 import random
@@ -184,11 +185,12 @@ def stream(data: bytes, folder: Path) -> None:
 def session(data: bytes, folder: Path) -> None:
     """MODEL.session, with the checksum of the model where it says MODEL."""
     import topmix
-    from topmix.apps.explorer.live import Journal, digest_of
+    from topmix.apps.explorer.live import Journal
 
     path = folder / "explored"
     path.write_bytes(saved()[0][0])
-    path.with_name("explored.session").write_bytes(data.replace(b"MODEL", digest_of(path).encode()))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    path.with_name("explored.session").write_bytes(data.replace(b"MODEL", digest.encode()))
     try:
         found = Journal(path)
         edits = [edit for edit in found.edits if _is_small(edit)]

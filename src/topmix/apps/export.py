@@ -40,7 +40,22 @@ TOP_WORDS = 100
 def write_table(file: IO[bytes], blocks: Iterable[Columns], kind: str) -> None:
     """Writes blocks of the same columns, one below the other, as "csv", "tsv" or "parquet"."""
     if kind == "parquet":
-        _write_parquet(file, blocks)
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError as error:
+            raise ImportError("Parquet files need pyarrow: pip install 'topmix[parquet]'") from error
+        writer = None
+        for block in blocks:
+            columns = dict(block)
+            for name, values in block.items():
+                if not isinstance(values, np.ndarray):  # Arrow takes no halves of letters
+                    columns[name] = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
+            table = pa.table(columns)
+            writer = writer or pq.ParquetWriter(file, table.schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
         return
     text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
     out = csv_writer(text, "\t" if kind == "tsv" else ",")
@@ -51,28 +66,6 @@ def write_table(file: IO[bytes], blocks: Iterable[Columns], kind: str) -> None:
             out.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in row])
     text.flush()
     text.detach()
-
-
-def _write_parquet(file: IO[bytes], blocks: Iterable[Columns]) -> None:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install 'topmix[parquet]'") from error
-
-    def whole(values: Sequence[object] | np.ndarray) -> Sequence[object] | np.ndarray:
-        """Arrow takes no halves of letters."""
-        if isinstance(values, np.ndarray):
-            return values
-        return [value.encode("utf-8", "replace").decode() if isinstance(value, str) else value for value in values]
-
-    writer = None
-    for block in blocks:
-        table = pa.table({name: whole(values) for name, values in block.items()})
-        writer = writer or pq.ParquetWriter(file, table.schema)
-        writer.write_table(table)
-    if writer is not None:
-        writer.close()
 
 
 def to_sklearn(model: Model) -> LatentDirichletAllocation:
@@ -274,20 +267,17 @@ def write_shares(blocks: Iterable[Shares], path: Path, format: str | None, top: 
         raise ValueError("Parquet cannot go to standard output: give -o FILE")
     with nullcontext(sys.stdout.buffer) if path == STANDARD_OUTPUT else atomic_write(path) as file:
         if kind == "jsonl":
-            for block in blocks:
-                file.writelines(_json_lines(block, top))
+            for names, shares, *_ in blocks:
+                for name, row in zip(names, shares):
+                    if top is None:
+                        cells = '"theta": [' + ", ".join(map("%.6g".__mod__, row.tolist())) + "]"
+                    else:
+                        cells = '"topics": [' + ", ".join(f"[{k}, {row[k]:.6g}]" for k in _largest(row, top)) + "]"
+                    document = json.dumps(name, ensure_ascii=False)
+                    file.write(f'{{"id": {document}, {cells}}}\n'.encode(errors="replace"))
         else:
             write_table(file, (_cells(block, top, in_lists=kind == "parquet") for block in blocks), kind)
         file.flush()
-
-
-def _json_lines(block: Shares, top: int | None) -> Iterator[bytes]:
-    for name, row in zip(block.names, block.shares):
-        if top is None:
-            cells = '"theta": [' + ", ".join(map("%.6g".__mod__, row.tolist())) + "]"
-        else:
-            cells = '"topics": [' + ", ".join(f"[{k}, {row[k]:.6g}]" for k in _largest(row, top)) + "]"
-        yield f'{{"id": {json.dumps(name, ensure_ascii=False)}, {cells}}}\n'.encode(errors="replace")
 
 
 def _cells(block: Shares, top: int | None, *, in_lists: bool) -> Columns:

@@ -208,18 +208,23 @@ def ellipses(
     from matplotlib.patches import Ellipse
 
     ax = axes_of(ax)
-    means, covariances = np.asarray(model.means_)[:, features], _covariances(model)[:, features][:, :, features]
+    means, C = np.asarray(model.means_), np.asarray(model.covariances_)
+    K, D = means.shape
+    if model.covariance_type == "tied":
+        C = np.broadcast_to(C, (K, D, D))
+    elif model.covariance_type != "full":  # [K, D] or [K]
+        C = C.reshape(K, -1, 1) * np.eye(D)
     if X is not None:
         rows = np.asarray(X)
         ax.scatter(rows[:, features[0]], rows[:, features[1]], s=3, color=GREY, alpha=0.4, linewidths=0)
     weights = np.asarray(model.weights_) / np.max(model.weights_)
-    for k, (mean, covariance) in enumerate(zip(means, covariances)):
+    for k, (mean, covariance) in enumerate(zip(means[:, features], C[:, features][:, :, features])):
         values, vectors = np.linalg.eigh(covariance)
         width, height = 2 * n_std * np.sqrt(np.maximum(values[::-1], 0))
-        look: Look = {"fill": False, "edgecolor": colour_of(k), "linewidth": 0.6 + 1.6 * weights[k]}
-        angle = np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1]))
+        colour, angle = PALETTE[k % len(PALETTE)], np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1]))
+        look: Look = {"fill": False, "edgecolor": colour, "linewidth": 0.6 + 1.6 * weights[k]}
         ax.add_patch(Ellipse(mean, width, height, angle=angle, **look))
-        ax.plot(*mean, marker="+", color=colour_of(k))
+        ax.plot(*mean, marker="+", color=colour)
     ax.autoscale_view()
     names = getattr(model, "feature_names_in_", None)
     x, y = (f"feature {v}" if names is None else str(names[v]) for v in features)
@@ -258,29 +263,16 @@ def sweep(result: SweepResult, measure: str | None = None, ax: Axes | None = Non
     return finish(ax, xlabel="topics", ylabel=SWEEP_LABELS[measure])
 
 
-def _covariances(model: BaseEstimator) -> np.ndarray:
-    """[K, D, D] covariances for all covariance types."""
-    C = np.asarray(model.covariances_)
-    K, D = np.asarray(model.means_).shape
-    kind = model.covariance_type
-    if kind == "tied":
-        return np.broadcast_to(C, (K, D, D))
-    if kind == "diag":
-        return C[:, :, None] * np.eye(D)
-    return C[:, None, None] * np.eye(D) if kind == "spherical" else C
-
-
 # What plots share: figures, colours, intervals, legends, the look of axes, and the tables that they are drawn from.
 
 
-def grid(n_rows: int, n_columns: int, figsize: tuple[float, float] | None = None, **shared: bool) -> np.ndarray:
-    """[rows, columns] axes of a new figure; shared are sharex and sharey."""
+def grid(n_rows: int, n_columns: int, figsize: tuple[float, float] | None = None) -> np.ndarray:
+    """[rows, columns] axes of a new figure."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'topmix[plot]'") from error
-    look: Look = {"figsize": figsize, "squeeze": False, **shared}
-    return np.asarray(plt.subplots(n_rows, n_columns, layout="constrained", **look)[1])
+    return np.asarray(plt.subplots(n_rows, n_columns, layout="constrained", figsize=figsize, squeeze=False)[1])
 
 
 def axes_of(ax: Axes | None, figsize: tuple[float, float] | None = None) -> Axes:
@@ -295,15 +287,10 @@ def intervals(ax: Axes, y: np.ndarray, values: Floats, **look: Any) -> None:
     ax.errorbar(value, y, xerr=error, **{"fmt": "o", "markersize": 4, "linewidth": 1, "color": BLUE, **look})
 
 
-def colour_of(i: int) -> str:
-    return PALETTE[i % len(PALETTE)]
-
-
 def series(i: int, label: str) -> Look:
     """The look of one of several lines."""
     marker = MARKERS[(i + i // len(PALETTE)) % len(MARKERS)]  # another one where colours begin again
-    look = {"color": colour_of(i), "marker": marker, "markersize": 4}
-    return {**look, "label": short(label)}
+    return {"color": PALETTE[i % len(PALETTE)], "marker": marker, "markersize": 4, "label": short(label)}
 
 
 def legend(ax: Axes, *, is_own: bool) -> None:
@@ -329,13 +316,11 @@ def finish(ax: Axes, *, rows: Sequence[str] | None = None, **labels: object) -> 
     return ax
 
 
-def short(label: str, most: int = LONGEST) -> str:
-    return label if len(label) <= most else f"{label[: most - 1]}…"
+def short(label: str) -> str:
+    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
 
-def prevalence(
-    table: Frame, what: str, topics: Sequence[int] | None, n: int
-) -> tuple[list[str], list[str], Floats]:  # fmt: skip
+def prevalence(table: Frame, what: str, topics: Sequence[int] | None, n: int) -> tuple[list[str], list[str], Floats]:
     """The groups of a table of pandas or polars, or of a dict; the names of the topics to draw; and [topics, 3, groups]
     shares with the ends of their intervals."""
     method = "topics_over_time(X, column)" if what == "period" else "topics_by(X, column)"

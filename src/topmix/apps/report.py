@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from topmix._version import __version__
 from topmix.apps import plot
-from topmix.apps.page import REPORT, Json, asset, embedded_json, frame, joined, pack, rounded, safe_head, style
+from topmix.apps.page import REPORT, Json, as_json, asset, frame, joined, pack, rounded, safe_head, style
 from topmix.apps.page.documents import LEAST_SHOWN, Column, Mixes, TopicMarker, columns_of
 from topmix.apps.page.topics import candidates, overview, tree
 from topmix.base.atomic import atomic_write, check_can_write
@@ -43,6 +43,7 @@ NEIGHBOURS = 5
 SHOWN_DOCUMENTS = 800  # approximately
 LONGEST_TEXT, LONGEST_COUNTS = 900, 80  # characters of each, or words where there is no text
 MARKED_TOPICS = 6  # of a document
+ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})  # JSON that cannot close its <script>
 LARGEST_GROUPS, LONGEST_NAME = 40, 200  # groups that may be shown, where they are not periods; characters of a name
 
 
@@ -100,13 +101,6 @@ def model_page(
     columns: Iterable[Column] = (),
 ) -> str:
     """All content of documents is in one block of JSON, which a browser does not run."""
-    data, script = embedded_json(contents(view, corpus, texts, list(columns))), joined(map(asset, REPORT))
-    tail = f'<script type="application/json" id="data">{data}</script>\n<script>{script}</script>'
-    return frame(title, head=safe_head(style("page.css"), script=script), tail=tail)
-
-
-def contents(view: ModelView, corpus: Corpus | None, texts: Iterable[str] | None, columns: Sequence[Column]) -> Json:
-    """The data of the page, as in the description of this module."""
     topics = view.topics
     K = topics.n_topics
     best_words = [candidates(topics, k, 40 if K <= 300 else 25) for k in range(K)]
@@ -124,7 +118,7 @@ def contents(view: ModelView, corpus: Corpus | None, texts: Iterable[str] | None
     if corpus is not None and corpus.n_docs and len(topics.words) > 1:
         n = min(10, len(topics.words))
         of_topics = quality(topics, np.asarray(npmi_coherence(topics.topic_word, corpus, top_n=n, per_topic=True)))
-    return {
+    data = {
         **overview(view, corpus, topics.places, of_topics),
         "words": topics.words_of(order),
         "frequency": pack(np.log(np.maximum(topics.frequency[order], 1e-30)), "<f4"),
@@ -138,6 +132,9 @@ def contents(view: ModelView, corpus: Corpus | None, texts: Iterable[str] | None
         "documents": documents,
         "of_topic": of_topic,
     }
+    text, script = as_json(data).translate(ESCAPES), joined(map(asset, REPORT))
+    tail = f'<script type="application/json" id="data">{text}</script>\n<script>{script}</script>'
+    return frame(title, head=safe_head(style("page.css"), script=script), tail=tail)
 
 
 def _lookup(topics: TopicView, order: NDArray[np.intp]) -> Json:
@@ -155,9 +152,10 @@ def _lookup(topics: TopicView, order: NDArray[np.intp]) -> Json:
 
 
 def _documents(
-    view: ModelView, corpus: Corpus | None, texts: Iterable[str] | None, columns: Sequence[Column]
+    view: ModelView, corpus: Corpus | None, texts: Iterable[str] | None, columns: Iterable[Column]
 ) -> tuple[list[Json], list[list[int]], list[Json]]:
-    """(documents, of_topic, columns): of_topic[k] has positions in the list of documents, best example first."""
+    """(documents, of_topic, columns): of_topic[k] has positions in the list of documents, best example first; columns
+    have mean shares [groups, topics]."""
     K = view.topics.n_topics
     if corpus is None or corpus.n_docs == 0:
         return [], [[] for _ in range(K)], []
@@ -178,20 +176,14 @@ def _documents(
         documents.append({"name": name, **card})
     position = {row: n for n, row in enumerate(rows.tolist())}
     of_topic = [[position[row] for row in rows_of_topic] for rows_of_topic in best]
-    return documents, of_topic, [_shares(mixes, column) for column in columns]
-
-
-def _shares(mixes: Mixes, column: Column) -> Json:
-    """The groups of a column with their numbers of documents, and mean shares [groups, topics]. A document without a
-    known word is in no group."""
-    n, share, _ = mixes.of_groups(column)
-    shown = column.largest(n, LARGEST_GROUPS)
-    return {
-        "name": column.name,
-        "is_time": column.is_time,
-        "groups": [[column.groups[g][:LONGEST_NAME], int(n[g])] for g in shown],
-        "shares": rounded(np.nan_to_num(share.T[shown])),
-    }
+    shares: list[Json] = []
+    for column in columns:  # a document without a known word is in no group
+        size, share, _ = mixes.of_groups(column)
+        shown_groups = column.largest(size, LARGEST_GROUPS)
+        groups = [[column.groups[g][:LONGEST_NAME], int(size[g])] for g in shown_groups]
+        means = rounded(np.nan_to_num(share.T[shown_groups]))
+        shares.append({"name": column.name, "is_time": column.is_time, "groups": groups, "shares": means})
+    return documents, of_topic, shares
 
 
 # The page of a sweep, without a script: the recommendation, the curves of its measures, and the table.

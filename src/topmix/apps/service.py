@@ -61,30 +61,24 @@ class ModelFile:
 
     def __init__(self, path: Path) -> None:
         self.path, self._lock = path, threading.Lock()
-        self._version, self._predictor = self._found(), load_predictor(path, mapped=False)
+        self._version, self._predictor = self._version_now(), load_predictor(path, mapped=False)
         self._next_look = time.monotonic() + LOOK_SECONDS
 
     def predictor(self) -> Predictor:
         if time.monotonic() >= self._next_look and self._lock.acquire(blocking=False):  # the others do not wait
             try:
-                self._look()
+                before, self._version = self._version, self._version_now() or self._version
+                if self._version != before:
+                    self._predictor = load_predictor(self.path, mapped=False)
+                    logger.info("%s was replaced: the new model answers", self.path)
+            except (OSError, ValueError) as error:
+                logger.warning("%s has changed, and the model from before goes on answering: %s", self.path, error)
             finally:
                 self._next_look = time.monotonic() + LOOK_SECONDS
                 self._lock.release()
         return self._predictor
 
-    def _look(self) -> None:
-        found = self._found()
-        if found is None or found == self._version:
-            return
-        try:
-            self._predictor = load_predictor(self.path, mapped=False)
-            logger.info("%s was replaced: the new model answers", self.path)
-        except (OSError, ValueError) as error:
-            logger.warning("%s has changed, and the model from before goes on answering: %s", self.path, error)
-        self._version = found
-
-    def _found(self) -> Version | None:
+    def _version_now(self) -> Version | None:
         try:
             return file_version(self.path)
         except OSError:  # the storage does not answer: the model stays
@@ -160,8 +154,16 @@ class Service:
         return {**self.about(), "topics": topics}
 
     def solve(self, request: Request, fields: Json) -> Json:
-        texts, top = _asked(fields)
-        model = self._predictor()
+        if unknown := fields.keys() - {"text", "texts", "top"}:
+            raise ValueError(f"there is no field {sorted(unknown)[0][:60]!r}; known are text, texts and top")
+        if ("text" in fields) == ("texts" in fields):
+            raise ValueError('give one text as "text", or a list of texts as "texts"')
+        texts = [fields["text"]] if "text" in fields else fields["texts"]
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError('"text" must be a string, and "texts" a list of strings')
+        if len(texts) > MOST_TEXTS:
+            raise ValueError(f"{len(texts):,} texts in one request; at most {MOST_TEXTS:,} are answered")
+        model, top = self._predictor(), whole_number(fields.get("top", 5), "top")
         with self._at_a_time:
             topics = [[share._asdict() for share in model(text, top)] for text in texts]
         self._texts.inc(len(texts))
@@ -172,17 +174,3 @@ class Service:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return error_reply(error.status_code, ERRORS[error.status_code])
-
-
-def _asked(fields: Json) -> tuple[list[str], int]:
-    """The texts of a request, and how many topics are wanted of each. Raises ValueError."""
-    if unknown := fields.keys() - {"text", "texts", "top"}:
-        raise ValueError(f"there is no field {sorted(unknown)[0][:60]!r}; known are text, texts and top")
-    if ("text" in fields) == ("texts" in fields):
-        raise ValueError('give one text as "text", or a list of texts as "texts"')
-    texts = [fields["text"]] if "text" in fields else fields["texts"]
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise ValueError('"text" must be a string, and "texts" a list of strings')
-    if len(texts) > MOST_TEXTS:
-        raise ValueError(f"{len(texts):,} texts in one request; at most {MOST_TEXTS:,} are answered")
-    return texts, whole_number(fields.get("top", 5), "top")

@@ -10,8 +10,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,7 +18,7 @@ from typing import Any, ClassVar
 import typer
 from typer.core import TyperCommand
 
-from topmix.apps.command.options import EVERY_OPTION, Groups, with_flags
+from topmix.apps.command.options import EVERY_OPTION, FIT, MODEL, Groups, with_flags
 from topmix.base.atomic import check_can_write
 from topmix.base.checks import THEIRS
 from topmix.base.component import each_value, is_special
@@ -29,7 +28,6 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 PARAMETER = r"\b([a-z]+(?:_[a-z]+)*)="
 OTHER_NAMES = {"text": "field"}  # of parameters of `fit` that the command has under the name that files have for them
 NO_FLAGS: Groups = {}
-NO_DEFAULTS: Mapping[str, str] = {}
 
 
 class Command(TyperCommand):
@@ -54,63 +52,53 @@ class Command(TyperCommand):
             return super().parse_args(ctx, args)
         except typer.BadParameter.__base__ as error:  # type: ignore[misc]
             if "possibilities" in vars(error):  # there is no such option
-                error.possibilities = self._similar(error.option_name) or error.possibilities
+                wrong, options = error.option_name, {option: p.name for p in self.params for option in p.opts}
+                family, dot, _ = wrong.partition(".")
+                if (ours := THEIRS.get(wrong.lstrip("-").replace("-", "_"))) is not None:  # another library's name
+                    similar = [option for option, name in options.items() if name == ours]
+                elif dot:  # --learner.size: every option of learners
+                    similar = [option for option in options if option.startswith(family + dot)]
+                else:  # --decay: those that end so, such as --learner.decay
+                    similar = [option for option in options if option.endswith("." + wrong.lstrip("-"))]
+                error.possibilities = similar or error.possibilities
             raise
-
-    def _similar(self, wrong: str) -> list[str]:
-        """For --learner.size every option of learners, and for --decay those that end so, such as --learner.decay."""
-        options = [option for parameter in self.params for option in parameter.opts]
-        if (ours := THEIRS.get(wrong.lstrip("-").replace("-", "_"))) is not None:  # what another library calls it
-            return [option for p in self.params if p.name == ours for option in p.opts]
-        family, dot, _ = wrong.partition(".")
-        if dot:
-            return [option for option in options if option.startswith(family + dot)]
-        return [option for option in options if option.endswith("." + wrong.lstrip("-"))]
 
 
 def app_of(
     function: Callable[..., None],
     interrupted: str = "stopped by Ctrl-C before there was a result",
     flags: Groups = NO_FLAGS,
-    usual: Collection[str] = (),
-    defaults: Mapping[str, str] = NO_DEFAULTS,
 ) -> typer.Typer:
-    """An app with one command: see `with_flags`. Ctrl-C ends it with the message `interrupted`. `--help` shows the
-    groups of flags that are `usual`, and `--help-all` shows all of them."""
-    kind = type("Command", (Command,), {"more_headings": frozenset(flags) - frozenset(usual)})
+    """An app with one command: see `with_flags`. `--help` shows the usual groups of flags, and `--help-all` shows all.
+    Ctrl-C ends it with the message `interrupted`. Errors and warnings of the library become lines on stderr, without a
+    traceback; other errors are bugs, and pass."""
+    kind = type("Command", (Command,), {"more_headings": frozenset(flags) - {MODEL, FIT}})
     app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
 
-    @wraps(with_options := with_flags(function, flags, defaults))
-    def run(**given: object) -> None:
-        with one_line_errors(interrupted):
-            with_options(**{n: path_of(value) if isinstance(value, Path) else value for n, value in given.items()})
+    @wraps(with_options := with_flags(function, flags))
+    def run(**values: object) -> None:
+        try:
+            with warnings.catch_warnings():
+                # The columns of a file are named, and those of a model may not be.
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+                warnings.showwarning = lambda message, *_, **__: tell(f"warning: {message}")
+                with_options(**{n: path_of(v) if isinstance(v, Path) else v for n, v in values.items()})
+        except KeyboardInterrupt:
+            tell(interrupted)
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            raise
+        except (MemoryError, OSError, ImportError, ValueError) as error:
+            if isinstance(error, MemoryError):
+                tell(f"not enough memory: {error}")
+            elif isinstance(error, OSError) and error.filename and error.strerror:
+                tell(f"{error.filename}: {error.strerror}")
+            else:
+                tell(str(error))
+            raise typer.Exit(1) from error
 
     app.command(cls=kind, context_settings={"help_option_names": ["-h", "--help"]})(run)
     return app
-
-
-@contextmanager
-def one_line_errors(interrupted: str) -> Iterator[None]:
-    """Turns errors and warnings of the library into lines on stderr, without a traceback. Other errors are bugs, and
-    pass."""
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "X does not have valid feature names")  # the columns of a file are named
-            warnings.showwarning = lambda message, *_, **__: tell(f"warning: {message}")
-            yield
-    except KeyboardInterrupt:
-        tell(interrupted)
-        raise typer.Exit(INTERRUPTED) from None
-    except BrokenPipeError:
-        raise
-    except (MemoryError, OSError, ImportError, ValueError) as error:
-        if isinstance(error, MemoryError):
-            tell(f"not enough memory: {error}")
-        elif isinstance(error, OSError) and error.filename and error.strerror:
-            tell(f"{error.filename}: {error.strerror}")
-        else:
-            tell(str(error))
-        raise typer.Exit(1) from error
 
 
 def check_output(path: Path) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from topmix.apps.command import options
 from topmix.apps.command.command import app_of, check_output, note, print_json
-from topmix.apps.command.documents import FIT_DEFAULTS, FIT_GROUPS, DocumentsAt, read_data
+from topmix.apps.command.documents import FIT_GROUPS, DocumentsAt, read_data
 from topmix.apps.command.models import load_model
 from topmix.apps.export import EXPORTS, export
 from topmix.base.checks import CorpusError
@@ -77,9 +77,4 @@ def is_model(path: Path) -> bool:
         return False
 
 
-convert_app = app_of(
-    convert,
-    "stopped by Ctrl-C; nothing was written",
-    FIT_GROUPS,
-    defaults=FIT_DEFAULTS,
-)
+convert_app = app_of(convert, "stopped by Ctrl-C; nothing was written", FIT_GROUPS)

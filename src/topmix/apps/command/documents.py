@@ -36,8 +36,7 @@ ToShow = tuple[Corpus | None, Iterable[str] | None, Mapping[str, Sequence[object
 READING = flags_of(read_texts, leave_out=("path", "format"))
 CUTTING = flags_of(Vectorizer, leave_out=("vocabulary", "tokenizer"))
 COUNTS = flags_of(read_corpus, leave_out=("path", "out"))
-READ_GROUPS: dict[str, list[Flag]] = {"Reading": [*COUNTS.values(), *READING.values()]}
-FIT_GROUPS: dict[str, list[Flag]] = {**READ_GROUPS, "Words (of text)": list(CUTTING.values())}
+# What commands do without an option, where it is not the default of the library.
 FIT_DEFAULTS = {
     "token_pattern": "auto",
     "stop_words": "auto: english if the texts are English",
@@ -45,11 +44,9 @@ FIT_DEFAULTS = {
     "max_df": "0.5; 1.0 for fewer than 20 documents",
     "clean": "true",
 }
-
-
-def chosen(settings: Settings, group: Mapping[str, Flag]) -> Settings:
-    """The settings of a group of flags."""
-    return {name: value for name, value in settings.items() if name in group}
+WORDS = [replace(flag, default=FIT_DEFAULTS.get(name, flag.default)) for name, flag in CUTTING.items()]
+READ_GROUPS: dict[str, list[Flag]] = {"Reading": [*COUNTS.values(), *READING.values()]}
+FIT_GROUPS: dict[str, list[Flag]] = {**READ_GROUPS, "Words (of text)": WORDS}
 
 
 class DocumentsAt(NamedTuple):
@@ -64,7 +61,9 @@ class DocumentsAt(NamedTuple):
         """As the options say."""
         if not path.exists():
             raise ValueError(f"{path}: there is no such file or folder")
-        reading, counts, cutting = (chosen(settings, group) for group in (READING, COUNTS, CUTTING))
+        reading, counts, cutting = (
+            {name: value for name, value in settings.items() if name in group} for group in (READING, COUNTS, CUTTING)
+        )
         source = look(path, counts.pop("format", None), reading.get("pattern"))
         if source.texts is not None and counts:
             raise ValueError(f"{', '.join(map(option_of, counts))}: for files of counts, but {path} is read as text")
@@ -75,24 +74,26 @@ class DocumentsAt(NamedTuple):
             reading["field"] = fields.split(",")
         return cls(source, How(texts=TextFormat(**reading), counts=Options(**counts)), cutting)
 
-    def texts(self) -> Iterator[str] | None:
-        if self.source.texts is None or self.how.texts is None:
-            return None
-        return (text for _, text in texts_at(self.source.path, self.source.texts, self.how.texts))
-
     def to_fit(self, estimator: BaseEstimator, out: Path | None = None) -> Corpus:
         """Common and rare words of texts are left out unless the options say otherwise. With `out`, the corpus is built
         in that file."""
         cutting = dict(self.cutting)
-        if (given := cutting.get("stop_words") or "auto") not in ("auto", "english", *FUNCTION_WORDS):
-            if not (file := path_of(given)).is_file():
+        if (language := cutting.get("stop_words") or "auto") not in ("auto", "english", *FUNCTION_WORDS):
+            if not (file := path_of(language)).is_file():
                 what = "english, another language, none, or a file with one word per line"
-                raise ValueError(f"--stop-words must be {what}; there is no file {given}")
+                raise ValueError(f"--stop-words must be {what}; there is no file {language}")
             cutting["stop_words"] = file.read_text(encoding="utf-8").split()
         if self.source.texts is not None:
             how = replace(self.how, vectorizer=Vectorizer(**DEFAULTS | cutting), out=out)
             corpus, reading = read(self.source, how, engine=estimator._engine())
-            _say_what_was_left_out(reading.vectorizer)
+            left_out = [
+                f"{len(words):,} {reason if reason in ('numbers', 'symbols') else f'{reason} words'} "
+                f"({', '.join(words[:4])}{', ...' if len(words) > 4 else ''})"
+                for reason, words in reading.vectorizer.left_out_.items()
+            ]
+            if left_out:
+                hint = "--no-clean keeps mark-up, numbers and symbols; see also --stop-words and --max-df"
+                note(f"left out of the vocabulary: {', '.join(left_out)}. {hint}")
         else:
             stop_words = resolve_stop_words(cutting.get("stop_words"))
             corpus = counts_at(self.source, replace(self.how.counts, out=None if stop_words else out))
@@ -111,19 +112,6 @@ class DocumentsAt(NamedTuple):
 def parts_for(model: BaseEstimator, X: object, how: How, *, whole: bool = False) -> Iterator[InWords]:
     """Documents in the columns of a fitted model, in parts of bounded size unless they are to be one."""
     return read_parts(X, fitted_of(model).words_read, how, owner=type(model).__name__, whole=whole)
-
-
-def _say_what_was_left_out(vectorizer: Vectorizer) -> None:
-    said = [
-        f"{len(words):,} {reason if reason in ('numbers', 'symbols') else f'{reason} words'} "
-        f"({', '.join(words[:4])}{', ...' if len(words) > 4 else ''})"
-        for reason, words in vectorizer.left_out_.items()
-    ]
-    if said:
-        note(
-            f"left out of the vocabulary: {', '.join(said)}. --no-clean keeps mark-up, numbers and symbols; see also "
-            "--stop-words and --max-df"
-        )
 
 
 def takes_counts(estimator: BaseEstimator) -> bool:
@@ -155,7 +143,11 @@ class ReadData:
     def to_show(self, model: BaseEstimator, columns: Sequence[str]) -> ToShow:
         """In the columns of a model, with texts and with columns beside them."""
         corpus = self.X if isinstance(self.X, Corpus) else model.counts(self.X, texts=self.words)
-        texts = None if self.documents is None else self.documents.texts()
+        texts: Iterable[str] | None = None
+        if self.documents is not None:
+            source, how, _ = self.documents
+            if source.texts is not None and how.texts is not None:
+                texts = (text for _, text in texts_at(source.path, source.texts, how.texts))
         if corpus.vector_groups is None:
             return corpus, texts, {name: column_of(self.path, name, corpus.n_docs) for name in columns}
         joined = None if texts is None else texts_of_documents(corpus, list(texts))

@@ -69,9 +69,15 @@ def evaluate(
             other = data.X if reference is None else read_data(found, reference, settings).X
             assert isinstance(other, Corpus)
             result = evaluate_topics(found, data.X, other, top_n=words, max_docs=max_docs, seed=seed)
-            trained = are_training_documents(found, data.X)
-            result = {"training_documents": trained, "n_unknown_tokens": data.n_unknown, **result}
-            if trained:
+            # Tokens of a word are shared out among topics, so that the counts of a model sum to those of its documents.
+            # The stochastic learner has estimates, so its documents are not recognised.
+            learned, is_training = fitted_of(found).model, False
+            if isinstance(learned, TopicModel) and (total := learned.words.total).shape[0] == data.X.n_words:
+                here = np.zeros(data.X.n_words)
+                np.add.at(here, data.X.index, data.X.value)
+                is_training = np.allclose(total.counts().sum(axis=1), here, rtol=1e-3, atol=0.1)
+            result = {"training_documents": is_training, "n_unknown_tokens": data.n_unknown, **result}
+            if is_training:
                 tell("warning: the model was fitted on these documents, so its scores are better than on new ones")
         else:
             likelihood = np.asarray(found.score_samples(data.X))
@@ -88,7 +94,11 @@ def evaluate(
     table.add_column("value", justify="right")
     table.add_column("meaning", style="dim")
     for name, value in result.items():
-        table.add_row(name.replace("_", " "), _shown(value), MEANINGS.get(name, ""))
+        if value is None or isinstance(value, bool):
+            text = {None: "-", True: "yes", False: "no"}[value]
+        else:
+            text = f"{value:,}" if isinstance(value, int) else f"{value:,.4f}"
+        table.add_row(name.replace("_", " "), text, MEANINGS.get(name, ""))
     Console().print(table)
 
 
@@ -126,27 +136,6 @@ def evaluate_topics(
     result["duplicate_topics"] = len(duplicate_topics(view.topic_word[used])) if len(used) else 0
     result["largest_share"] = float(view.share.max())
     return result
-
-
-def are_training_documents(model: Model, corpus: Corpus) -> bool:
-    """Whether the documents have the words of the training documents, each as often: tokens of a word are shared out
-    among topics, so that the counts of a model sum to those of its documents. The stochastic learner has estimates, so
-    its documents are not recognised."""
-    learned = fitted_of(model).model
-    total = learned.words.total if isinstance(learned, TopicModel) else None
-    if total is None or total.shape[0] != corpus.n_words:
-        return False
-    here = np.zeros(corpus.n_words)
-    np.add.at(here, corpus.index, corpus.value)
-    return np.allclose(total.counts().sum(axis=1), here, rtol=1e-3, atol=0.1)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value is None:
-        return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4f}"
 
 
 eval_app = app_of(evaluate, flags=READ_GROUPS)

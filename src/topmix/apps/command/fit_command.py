@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from contextlib import nullcontext
 from pathlib import Path
@@ -149,9 +150,10 @@ def _checkpoint(cls: type[BaseEstimator], path: Path | None, every: int, resume:
     """Options of `fit` that save the progress."""
     if path is None:
         return {}
-    if not models.can_checkpoint(cls):
-        others = ", ".join(name for name, other in ESTIMATORS.items() if models.can_checkpoint(other))
-        raise typer.BadParameter(f"{cls.__name__} has no checkpoints; {others} have", param_hint="--checkpoint")
+    able = [name for name, other in ESTIMATORS.items() if "checkpoint" in inspect.signature(other.fit).parameters]
+    if cls.__name__ not in able:
+        why = f"{cls.__name__} has no checkpoints; {', '.join(able)} have"
+        raise typer.BadParameter(why, param_hint="--checkpoint")
     if resume:
         why = "the fit continues from this file if it exists: leave out --resume"
         raise typer.BadParameter(why, param_hint="--checkpoint")
@@ -161,10 +163,5 @@ def _checkpoint(cls: type[BaseEstimator], path: Path | None, every: int, resume:
     return {"checkpoint": path, "checkpoint_every": every}
 
 
-fit_app = app_of(
-    fit,
-    "stopped by Ctrl-C before the first pass ended; nothing was saved",
-    {**models.fit_flags(), **documents.FIT_GROUPS},
-    (options.MODEL, options.FIT),
-    documents.FIT_DEFAULTS,
-)
+fit_flags = models.fit_flags() | documents.FIT_GROUPS
+fit_app = app_of(fit, "stopped by Ctrl-C before the first pass ended; nothing was saved", fit_flags)

@@ -17,7 +17,6 @@ from topmix.apps.command import documents, options
 from topmix.apps.command.command import app_of, check_output, note, print_json
 from topmix.apps.command.models import load_model
 from topmix.apps.export import SHARES, STANDARD_OUTPUT, Shares, write_shares
-from topmix.corpus.corpus import InWords
 from topmix.corpus.documents import Document, NamedTexts
 from topmix.io.readers import TextFormat, json_document
 from topmix.io.reading import How
@@ -83,9 +82,16 @@ def infer(
 
 
 def _blocks(model: BaseEstimator, source: Path, settings: options.Settings, groups: str | None) -> Iterator[Shares]:
+    """In the columns of the model, in parts. "-" is standard input."""
     n = 0
     if documents.takes_counts(model) and groups is None:
-        for corpus, unknown in _documents(model, source, settings):
+        if source == STANDARD_INPUT:
+            how = TextFormat(**{name: value for name, value in settings.items() if name in documents.READING})
+            parts = documents.parts_for(model, NamedTexts(_lines(how)), How())
+        else:
+            at = documents.DocumentsAt.at(source, settings)
+            parts = documents.parts_for(model, at.source, at.how)
+        for corpus, unknown in parts:
             for begin in range(0, corpus.n_docs, BLOCK_ROWS):
                 part = corpus[begin : begin + BLOCK_ROWS]
                 names = list(part.names or map(str, range(n, n + part.n_docs)))
@@ -102,21 +108,13 @@ def _blocks(model: BaseEstimator, source: Path, settings: options.Settings, grou
         yield Shares([str(begin + d) for d in range(len(block))], proportions(model, block))
 
 
-def _documents(model: BaseEstimator, source: Path, settings: options.Settings) -> Iterator[InWords]:
-    """In the columns of the model, in parts. "-" is standard input, with one text or JSON object per line."""
-    if source != STANDARD_INPUT:
-        found = documents.DocumentsAt.at(source, settings)
-        return documents.parts_for(model, found.source, found.how)
-    how = TextFormat(**documents.chosen(settings, documents.READING))
-
-    def lines() -> Iterator[Document]:
-        for n, line in enumerate(sys.stdin, 1):
-            if line.lstrip().startswith("{"):
-                yield json_document(line, how, f"standard input, line {n}", n)
-            else:
-                yield str(n), line.rstrip("\n")
-
-    return documents.parts_for(model, NamedTexts(lines()), How())
+def _lines(how: TextFormat) -> Iterator[Document]:
+    """Of standard input: one text or JSON object each."""
+    for n, line in enumerate(sys.stdin, 1):
+        if line.lstrip().startswith("{"):
+            yield json_document(line, how, f"standard input, line {n}", n)
+        else:
+            yield str(n), line.rstrip("\n")
 
 
 infer_app = app_of(infer, "stopped by Ctrl-C; nothing was written", documents.READ_GROUPS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import warnings
@@ -71,22 +70,17 @@ def model_option(names: Collection[str]) -> object:
     return typer.Option(help=text, metavar="NAME", autocompletion=lambda: list(names), rich_help_panel=MODEL)
 
 
-def estimator_class(name: str) -> type[BaseEstimator]:
-    """By its name in any spelling: gaussian-mixture is GaussianMixture, and gmm too."""
+def estimator_class(name: str, among: Collection[str] = ESTIMATORS, why: str = "") -> type[BaseEstimator]:
+    """By its name in any spelling: gaussian-mixture is GaussianMixture, and gmm too. One that is not `among` those that
+    can be used is refused."""
     wanted = re.sub(r"[-_ ]", "", name).lower()
     wanted = SHORT.get(wanted, wanted).lower()
-    for known, cls in ESTIMATORS.items():
-        if known.lower() == wanted:
-            return cls
-    raise typer.BadParameter(f"{name!r} is not one of {', '.join(ESTIMATORS)}", param_hint="--model")
-
-
-def make_estimator(model: str, among: Collection[str], why: str) -> BaseEstimator:
-    """An estimator with default parameters. One that is not `among` those that can be used is refused."""
-    estimator = estimator_class(model)()
-    if (name := type(estimator).__name__) not in among:
-        raise typer.BadParameter(f"{name} {why}: choose one of {', '.join(among)}", param_hint="--model")
-    return estimator
+    cls = next((cls for known, cls in ESTIMATORS.items() if known.lower() == wanted), None)
+    if cls is None:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(ESTIMATORS)}", param_hint="--model")
+    if cls.__name__ not in among:
+        raise typer.BadParameter(f"{cls.__name__} {why}: choose one of {', '.join(among)}", param_hint="--model")
+    return cls
 
 
 def configure(estimator: BaseEstimator, settings: Settings, threads: int | None = None, seeds: str = "--seeds") -> None:
@@ -102,7 +96,7 @@ def configure(estimator: BaseEstimator, settings: Settings, threads: int | None 
             raise typer.BadParameter(why, param_hint=seeds) from error
     for setting in sorted(chosen, key=lambda name: "__" in name):  # components first, and then what they have
         if setting not in estimator.get_params():
-            raise typer.BadParameter(_what_there_is(estimator, setting), param_hint=option_of(setting))
+            raise typer.BadParameter(_without(estimator, setting), param_hint=option_of(setting))
         try:
             estimator.set_params(**{setting: chosen[setting]})
         except ValueError as error:
@@ -110,8 +104,8 @@ def configure(estimator: BaseEstimator, settings: Settings, threads: int | None 
     estimator.set_params(n_jobs=threads)
 
 
-def _what_there_is(estimator: BaseEstimator, name: str) -> str:
-    """In the place of an option that an estimator, as it is now, does not have."""
+def _without(estimator: BaseEstimator, name: str) -> str:
+    """Why an estimator, as it is now, does not have this option."""
     parameters, family = estimator.get_params(), name.partition("__")[0]
     if family != name and parameters.get(family, "") is None:
         return f"it belongs to {option_of(family)}, and there is none"
@@ -135,10 +129,6 @@ def check_model_file(path: Path) -> None:
         raise ValueError(f"{path} is a folder; a model is one file, as `topmix fit ... -o FILE` writes it")
     if not path.exists():
         raise ValueError(f"{path}: there is no such model file; `topmix fit ... -o {path}` writes one")
-
-
-def can_checkpoint(cls: type[BaseEstimator]) -> bool:
-    return "checkpoint" in inspect.signature(cls.fit).parameters
 
 
 def learn(

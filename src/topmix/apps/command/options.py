@@ -90,10 +90,6 @@ class Flag:
     is_closed: bool = False  # whether a string must be one of the choices
 
     @property
-    def option(self) -> str:
-        return option_of(self.name)
-
-    @property
     def kinds(self) -> Collection[object]:
         return typing.get_args(self.hint) or (self.hint,)
 
@@ -123,7 +119,9 @@ class Flag:
         if given.lower() == "none" and (takes_all or NoneType in self.kinds):
             return None
         if self.is_closed and given not in self.choices:
-            raise typer.BadParameter(f"{given!r} is not one of {', '.join(self.choices)}", param_hint=self.option)
+            raise typer.BadParameter(
+                f"{given!r} is not one of {', '.join(self.choices)}", param_hint=option_of(self.name)
+            )
         if self.is_pair and re.fullmatch(r"\d+,\d+", given):
             return tuple(map(int, given.split(",")))
         for kind in (int, float):
@@ -134,7 +132,7 @@ class Flag:
             return given
         wanted = {"N": "a whole number", "N,N": "two whole numbers with a comma"}.get(self.metavar, "a number")
         or_none = " or none" if NoneType in self.kinds else ""
-        raise typer.BadParameter(f"{given!r} is not {wanted}{or_none}", param_hint=self.option)
+        raise typer.BadParameter(f"{given!r} is not {wanted}{or_none}", param_hint=option_of(self.name))
 
 
 def option_of(name: str) -> str:
@@ -157,14 +155,10 @@ def flags_of(function: Callable[..., object], leave_out: Iterable[str] = ()) -> 
     for name, p in inspect.signature(call).parameters.items():
         if name not in ("self", *leave_out) and p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD):
             head, _, text = described.get(name, "").partition("\n")
-            flags[name] = Flag(name, hints.get(name, object), p.default, gist(" ".join(text.split())), choices_in(head))
+            braces = re.search(r"\{([^}]*)\}", head)  # {"a", "b"} or None
+            choices = tuple(re.findall(r'"([^"]+)"', braces[1])) if braces else ()
+            flags[name] = Flag(name, hints.get(name, object), p.default, gist(" ".join(text.split())), choices)
     return flags
-
-
-def choices_in(kind: str) -> tuple[str, ...]:
-    """{"a", "b"} or None -> a, b"""
-    found = re.search(r"\{([^}]*)\}", kind)
-    return tuple(re.findall(r'"([^"]+)"', found[1])) if found else ()
 
 
 def gist(text: str) -> str:
@@ -206,12 +200,9 @@ def merged_flags(
     return merged_by_name
 
 
-def with_flags(command: Callable[..., None], groups: Groups, defaults: Mapping[str, str]) -> Callable[..., None]:
-    """Gives a command that takes **settings an option for each flag, under the heading of its group.
-
-    Settings arrive parsed, and only those that were given. `defaults` tells what the command does without an option
-    where it is not the library's default.
-    """
+def with_flags(command: Callable[..., None], groups: Groups) -> Callable[..., None]:
+    """Gives a command that takes **settings an option for each flag, under the heading of its group. Settings arrive
+    parsed, and only those that were given."""
     flags = {flag.name: flag for group in groups.values() for flag in group}
 
     def run(help_all: bool, **given: object) -> None:
@@ -219,14 +210,11 @@ def with_flags(command: Callable[..., None], groups: Groups, defaults: Mapping[s
         command(**{n: v for n, v in given.items() if n not in flags}, **settings)
 
     own = typing.get_type_hints(command, include_extras=True)
-    parameters = [
-        p.replace(annotation=own[name])
-        for name, p in inspect.signature(command).parameters.items()
-        if p.kind != p.VAR_KEYWORD
-    ]
+    given = inspect.signature(command).parameters.values()
+    parameters = [p.replace(annotation=own[p.name]) for p in given if p.kind != p.VAR_KEYWORD]
     for heading, group in groups.items():
         for flag in group:
-            hint = _annotation(flag, heading, defaults.get(flag.name))
+            hint = _annotation(flag, heading)
             parameters.append(inspect.Parameter(flag.name, ONLY_NAMED, default=None, annotation=hint))
     parameters.append(inspect.Parameter("help_all", ONLY_NAMED, default=False, annotation=HelpAll))
     run.__doc__ = command.__doc__
@@ -235,12 +223,12 @@ def with_flags(command: Callable[..., None], groups: Groups, defaults: Mapping[s
     return run
 
 
-def _annotation(flag: Flag, heading: str, default: str | None) -> object:
-    text = flag.help if default is None else f"{flag.text} [{default}]"
-    settings: Settings = {"help": text, "rich_help_panel": heading, "show_default": False}
+def _annotation(flag: Flag, heading: str) -> object:
+    option = option_of(flag.name)
+    settings: Settings = {"help": flag.help, "rich_help_panel": heading, "show_default": False}
     if flag.hint is bool:
-        family, dot, setting = flag.option[2:].rpartition(".")
-        return Annotated[bool | None, typer.Option(f"{flag.option}/--{family}{dot}no-{setting}", **settings)]
+        family, dot, setting = option[2:].rpartition(".")
+        return Annotated[bool | None, typer.Option(f"{option}/--{family}{dot}no-{setting}", **settings)]
     if flag.choices:
         settings["autocompletion"] = lambda: list(flag.choices)
-    return Annotated[str | None, typer.Option(flag.option, *SHORT.get(flag.name, []), metavar=flag.metavar, **settings)]
+    return Annotated[str | None, typer.Option(option, *SHORT.get(flag.name, []), metavar=flag.metavar, **settings)]

@@ -51,14 +51,9 @@ def serve(
     from topmix.apps.web.server import Server
 
     server = Server(
-        service.service(service.ModelFile(model), model.name, threads),
-        host=host,
-        port=port,
-        token=None if no_token else token or "",
-        hosts=allow_host or (),
-        open_paths=service.OPEN_PATHS,
-        max_body=max_body * MEGABYTE,
-    )
+        service.service(service.ModelFile(model), model.name, threads), host=host, port=port, hosts=allow_host or (),
+        token=None if no_token else token or "", open_paths=service.OPEN_PATHS, max_body=max_body * MEGABYTE,
+    )  # fmt: skip
     if as_json:
         print_json({"model": str(model), "address": server.address, "token": server.token})
     else:

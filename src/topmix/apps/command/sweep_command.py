@@ -12,8 +12,8 @@ from rich.console import Console
 import topmix
 from topmix.apps.command import options
 from topmix.apps.command.command import INTERRUPTED, app_of, check_output, print_json
-from topmix.apps.command.documents import FIT_DEFAULTS, FIT_GROUPS, DocumentsAt, read_data
-from topmix.apps.command.models import PREFERRED, configure, fit_flags, make_estimator, model_option
+from topmix.apps.command.documents import FIT_GROUPS, DocumentsAt, read_data
+from topmix.apps.command.models import PREFERRED, configure, estimator_class, fit_flags, model_option
 from topmix.apps.report import write_report
 from topmix.selection.consensus import SWEEPS
 from topmix.steps.inference import Collapsed
@@ -65,23 +65,16 @@ def sweep(
     share: Any = None if held_out is None else SHARE.parse(held_out)
     if page is not None:
         check_output(page)
-    estimator = make_estimator(model, TOPIC_MODELS, "is not a topic model")
+    estimator = estimator_class(model, TOPIC_MODELS, "is not a topic model")()
     if seed_words is not None:
         settings["seeds"] = seed_words
     configure(estimator, settings, threads, "--seed-words")
     with Console(stderr=True).status(f"Reading {source} ..."):
         data = read_data(estimator, source, settings, texts, groups)
     result = topmix.sweep(
-        data.X,
-        sizes,
-        texts=data.words,
-        seeds=range(seed, seed + seeds),
-        estimator=estimator,
-        held_out=share,
-        tolerance=tolerance,
-        random_state=seed,
-        verbose=int(sys.stderr.isatty() and not quiet),
-    )
+        data.X, sizes, texts=data.words, seeds=range(seed, seed + seeds), estimator=estimator, held_out=share,
+        tolerance=tolerance, random_state=seed, verbose=int(sys.stderr.isatty() and not quiet),
+    )  # fmt: skip
     if page is not None:
         write_report(result, page, title=f"How many topics? {source.name or source}")
     if as_json:
@@ -94,13 +87,8 @@ def sweep(
         raise typer.Exit(INTERRUPTED)
 
 
-sweep_app = app_of(
-    sweep,
-    "stopped by Ctrl-C before the first fit ended",
-    {**fit_flags(OTHERS, one_start=True), **FIT_GROUPS},
-    (options.MODEL, options.FIT),
-    FIT_DEFAULTS,
-)
+sweep_flags = fit_flags(OTHERS, one_start=True) | FIT_GROUPS
+sweep_app = app_of(sweep, "stopped by Ctrl-C before the first fit ended", sweep_flags)
 
 
 def consensus(
@@ -128,7 +116,7 @@ def consensus(
     Ctrl-C ends the fits, and the consensus is of those that were made.
     """
     check_output(output)
-    estimator = make_estimator(model, COUNTS, "does not take documents")
+    estimator = estimator_class(model, COUNTS, "does not take documents")()
     if type(estimator).__name__ == PREFERRED:
         estimator.set_params(inference=Collapsed(sweeps=SWEEPS))
     configure(estimator, settings, threads)
@@ -146,10 +134,5 @@ def consensus(
         raise typer.Exit(INTERRUPTED)
 
 
-consensus_app = app_of(
-    consensus,
-    "stopped by Ctrl-C before there were two fits; nothing was saved",
-    {**fit_flags(one_start=True), **FIT_GROUPS},  # the fits are many
-    (options.MODEL, options.FIT),
-    FIT_DEFAULTS,
-)
+consensus_flags = fit_flags(one_start=True) | FIT_GROUPS  # the fits are many
+consensus_app = app_of(consensus, "stopped by Ctrl-C before there were two fits; nothing was saved", consensus_flags)

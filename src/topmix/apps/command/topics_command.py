@@ -50,7 +50,16 @@ def describe_model(model: Model, *, n_words: int = 10, relevance: float = RELEVA
         "objective": f.history[-1].objective if f.history else None,
     }
     if isinstance(f, FittedMixture) and not f.has_words:
-        return about | {"clusters": _clusters(f, n_words)}
+        weights, means, names = f.weights, f.model.likelihood.mean(), f.reading.words
+        centre = weights @ means
+        z = (means - centre) / np.sqrt(np.maximum(weights @ (means - centre) ** 2, 1e-300))
+        clusters = []
+        for k in np.argsort(-weights, kind="stable").tolist():
+            # The features whose means are furthest from the mean of all clusters.
+            best = np.argsort(-np.abs(z[k]), kind="stable")[:n_words].tolist()
+            features = {str(v if names is None else names[v]): float(z[k, v]) for v in best}
+            clusters.append({"cluster": k, "share": float(weights[k]), "features": features, "mean": means[k].tolist()})
+        return about | {"clusters": clusters}
     view = f.view
     top, of_topics = relevant_ids(view, n_words, relevance), quality(view)
     topics = [
@@ -64,20 +73,6 @@ def describe_model(model: Model, *, n_words: int = 10, relevance: float = RELEVA
         for k in best_first(view, of_topics).tolist()
     ]
     return about | {"topics": topics}
-
-
-def _clusters(f: FittedMixture, n: int) -> list[Settings]:
-    """Clusters of vectors, with the features whose means are furthest from the mean of all clusters."""
-    weights, means = f.weights, f.model.likelihood.mean()
-    centre = weights @ means
-    z = (means - centre) / np.sqrt(np.maximum(weights @ (means - centre) ** 2, 1e-300))
-    names = f.reading.words
-    rows = []
-    for k in np.argsort(-weights, kind="stable").tolist():
-        best = np.argsort(-np.abs(z[k]), kind="stable")[:n].tolist()
-        features = {str(v if names is None else names[v]): float(z[k, v]) for v in best}
-        rows.append({"cluster": k, "share": float(weights[k]), "features": features, "mean": means[k].tolist()})
-    return rows
 
 
 def table_of(about: dict[str, Any], width: int, n_shown: int | None = None) -> Table:

@@ -7,6 +7,7 @@ import io
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -43,18 +44,12 @@ def make_app(session: Session) -> Starlette:
         "/page.css": Response(style("page.css", "explorer.css"), media_type="text/css"),
     }
 
-    def answer(work: Callable[[Snapshot, Asked], object]) -> Callable[[Request], object]:
+    def answer(work: Callable[[Snapshot, Asked], object], request: Request) -> object:
         """Of the model as it is now."""
-
-        def reply(request: Request) -> object:
-            if session.snapshot is None:
-                raise Refused("the first pass is not over yet")
-            asked = {**request.query_params, **request.path_params}
-            return work(
-                session.snapshot, defaultdict(str, {name: text[:LONGEST_QUERY] for name, text in asked.items()})
-            )
-
-        return reply
+        if session.snapshot is None:
+            raise Refused("the first pass is not over yet")
+        asked = {**request.query_params, **request.path_params}
+        return work(session.snapshot, defaultdict(str, {name: text[:LONGEST_QUERY] for name, text in asked.items()}))
 
     async def events(request: Request) -> Response:
         return StreamingResponse(session.events.stream(), media_type="text/event-stream")
@@ -85,7 +80,9 @@ def make_app(session: Session) -> Starlette:
             q["words"], q["topic"] or None, q["column"], q["value"], whole(q["offset"] or "0")
         ),
         "/api/document/{d}": lambda now, q: now.document(whole(q["d"])),
-        "/api/places": lambda now, q: text_reply(now.places_json) if now.has_places else {"pending": True},
+        "/api/places": lambda now, q: (
+            {"pending": True} if now.mixes is None or now.positions is None else text_reply(now.places_json)
+        ),
         "/api/cards": lambda now, q: now.cards([whole(row) for row in q["rows"].split(",")]),
         "/api/column": lambda now, q: now.column(q["name"]),
         "/api/charts": lambda now, q: now.charts(q["column"]),
@@ -98,7 +95,7 @@ def make_app(session: Session) -> Starlette:
         Route("/api/overview", answer_in_json(lambda request: text_reply(session.overview()))),
         Route("/api/status", answer_in_json(lambda request: session.status())),
         Route("/api/events", events),
-        *(Route(path, answer_in_json(answer(work))) for path, work in gets.items()),
+        *(Route(path, answer_in_json(partial(answer, work))) for path, work in gets.items()),
         Route("/api/do/{what}", answer_in_json(change, reads_body=True), methods=["POST"]),
     ]
     return Starlette(routes=routes)
@@ -107,14 +104,34 @@ def make_app(session: Session) -> Starlette:
 def export(session: Session, snapshot: Snapshot, name: str) -> Response:
     if name not in KINDS:
         raise NotFound(f"there is no {name[:60]}; there are {', '.join(KINDS)}")
-    library = snapshot.library
-    if name.endswith(".csv"):
-        body = _table(_topics(snapshot) if name == "topics.csv" else _documents(snapshot))
+    library, topics, ids = snapshot.library, snapshot.view.topics, snapshot.numbering.ids
+    if name == "topics.csv":  # `topic` is the row of a topic in the model; `id` stays with it through edits
+        by_size = topics.by_size().tolist()
+        body = _table({
+            "topic": by_size,
+            "id": [ids[k] for k in by_size],
+            "name": [snapshot.view.names.get(k, "") for k in by_size],
+            "share": [float(f"{topics.share[k]:.6g}") for k in by_size],
+            "words": [" ".join(snapshot.labels[k]) for k in by_size],
+        })  # fmt: skip
+    elif name == "documents.csv":  # shares of at least a hundredth, one line per document and topic
+        snapshot.compute_mixes()
+        if library is None or snapshot.mixes is None:
+            raise NotFound("the explorer has no documents")
+        entries = snapshot.mixes.by_doc.tocoo()
+        rows, of_rows = (part.tolist() for part in entries.coords)
+        body = _table({
+            "document": rows,
+            "name": [library.name(d) for d in rows],
+            "topic": of_rows,
+            "id": [ids[k] for k in of_rows],
+            "share": [float(f"{x:.4g}") for x in entries.data.tolist()],
+        })  # fmt: skip
     elif name == "edits.py":
         body = edits.script(session.journal.edits, snapshot.model).encode()
     elif name == "report.html":
-        given = () if library is None else (library.corpus, library.texts, library.columns.values())
-        body = model_page(snapshot.view, session.title, *given).encode("utf-8", "replace")
+        documents = () if library is None else (library.corpus, library.texts, library.columns.values())
+        body = model_page(snapshot.view, session.title, *documents).encode("utf-8", "replace")
     else:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / name
@@ -124,36 +141,11 @@ def export(session: Session, snapshot: Snapshot, name: str) -> Response:
     return Response(body, media_type=KINDS[name], headers=headers)
 
 
-def _topics(snapshot: Snapshot) -> Columns:
-    """`topic` is the row of a topic in the model; `id` is the number that stays with it through edits."""
-    names, topics = snapshot.view.names, snapshot.view.topics
-    by_size = topics.by_size().tolist()
-    return {
-        "topic": by_size,
-        "id": [snapshot.numbering.ids[k] for k in by_size],
-        "name": [names.get(k, "") for k in by_size],
-        "share": [float(f"{topics.share[k]:.6g}") for k in by_size],
-        "words": [" ".join(snapshot.labels[k]) for k in by_size],
-    }
-
-
-def _documents(snapshot: Snapshot) -> Columns:
-    """Shares of at least a hundredth, one line per document and topic."""
-    snapshot.compute_mixes()
-    library, mixes = snapshot.library, snapshot.mixes
-    if library is None or mixes is None:
-        raise NotFound("the explorer has no documents")
-    entries = mixes.by_doc.tocoo()
-    rows, topics = (part.tolist() for part in entries.coords)
-    share = [float(f"{x:.4g}") for x in entries.data.tolist()]
-    ids = [snapshot.numbering.ids[k] for k in topics]
-    return {"document": rows, "name": [library.name(d) for d in rows], "topic": topics, "id": ids, "share": share}
-
-
 def _table(columns: Columns) -> bytes:
-    def safe(cell: object) -> object:
-        return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
-
+    safe = {
+        name: [f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell for cell in cells]
+        for name, cells in columns.items()
+    }
     out = io.BytesIO()
-    write_table(out, [{name: list(map(safe, cells)) for name, cells in columns.items()}], "csv")
+    write_table(out, [safe], "csv")
     return out.getvalue()

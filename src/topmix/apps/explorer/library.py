@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topmix.apps.page.documents import Column, Floats, Ids, columns_of
-from topmix.apps.web import NotFound
+from topmix.apps.page.documents import Floats, Ids, columns_of
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import Rows
 from topmix.corpus.shard import row_sums
@@ -99,11 +98,6 @@ class Library:
 
     def text(self, d: int) -> str | None:
         return None if self.texts is None else self.texts[d]
-
-    def column(self, name: str) -> Column:
-        if name not in self.columns:
-            raise NotFound(f"there is no column {name[:60]!r}")
-        return self.columns[name]
 
     def with_words(self, ids: Sequence[int]) -> tuple[Ids, Floats]:
         """Documents that have all of these words, and how many tokens of them."""

@@ -108,10 +108,24 @@ class Journal:
         self.undone: list[Edit] = []
         self.path = None if model is None else model.with_name(model.name + ".session")
         if model is not None and self.path is not None:
-            self._base, self._seen = digest_of(model), file_version(self.path)
+            with open_whole(model) as file:
+                self._base = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+            self._seen = file_version(self.path)
             remove_unfinished(self.path)  # of an explorer that was killed
-            if self.path.exists():
-                self._read(self.path)
+            if not self.path.exists():
+                return
+            try:
+                session = json.loads(self.path.read_text(encoding="utf-8"))
+                if session["format"] != FORMAT:
+                    raise ValueError("it is no session")
+                self.edits, self.undone = ([checked(edit) for edit in session[kind]] for kind in ("edits", "undone"))
+                base = session["model"]
+            except (KeyError, TypeError, ValueError, RecursionError) as error:
+                why = f"not a session of the explorer ({error})"
+                raise ValueError(f"{self.path}: {why}; move it away to begin anew") from error
+            if base != self._base:
+                why = "holds edits of another model than the one beside it"
+                raise ValueError(f"{self.path}: {why}; move it away to begin anew")
 
     def move(self, edits: list[Edit], undone: list[Edit], *, write: bool = True) -> None:
         """These are the edits from now on, once they are in the file."""
@@ -123,20 +137,3 @@ class Journal:
                 file.write(json.dumps(text, indent=1).encode())
             self._seen = file_version(self.path)
         self.edits, self.undone = list(edits), list(undone)
-
-    def _read(self, path: Path) -> None:
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if found["format"] != FORMAT:
-                raise ValueError("it is no session")
-            self.edits, self.undone = ([checked(edit) for edit in found[name]] for name in ("edits", "undone"))
-            base = found["model"]
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"{path}: not a session of the explorer ({error}); move it away to begin anew") from error
-        if base != self._base:
-            raise ValueError(f"{path}: holds edits of another model than the one beside it; move it away to begin anew")
-
-
-def digest_of(path: Path) -> str:
-    with open_whole(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]

@@ -18,7 +18,6 @@ from topmix.apps.explorer.snapshot import Snapshot, some_topics
 from topmix.apps.page import Json, as_json
 from topmix.apps.web import Refused
 from topmix.base.checks import whole_number
-from topmix.corpus.corpus import Corpus
 from topmix.learn.history import Record
 from topmix.results.topics import Edit
 from topmix.selection import edits
@@ -31,15 +30,6 @@ MOST_PASSES = 1000
 FIRST_PAGE = 0.5  # seconds that the background waits, because a page is being opened
 
 logger = logging.getLogger(__name__)
-
-
-class Previewed(NamedTuple):
-    """An edit that was previewed, and what `apply` would make again."""
-
-    before: Snapshot
-    edit: Edit
-    after: Model
-    scores: Scores | None
 
 
 class Shown(NamedTuple):
@@ -55,6 +45,7 @@ class Shown(NamedTuple):
 class Session:
     def __init__(self, library: Library | None, title: str = "topmix"):
         self.library, self.title, self.events = library, title, Events()
+        self.corpus = None if library is None else library.corpus
         self.seed = 0  # of learning on
         self.watch: Watch | None = None  # of the fit that runs
         self.busy: str | None = None  # what is being done: "fit", "learn" or None
@@ -62,7 +53,8 @@ class Session:
         self.journal = Journal(None)
         self._shown = Shown()
         self._models: dict[int, Model] = {}  # by the number of edits that were made
-        self._tried: Previewed | None = None
+        # The edit that was previewed, and what `apply` would make again: before it, the edit, after it, its scores.
+        self._tried: tuple[Snapshot, Edit, Model, Scores | None] | None = None
         self._lock = threading.RLock()  # held by whoever changes something, which may take long
         self._visits: list[threading.Thread] = []
         self._closed = threading.Event()
@@ -139,7 +131,8 @@ class Session:
         """What only clicks need, and would slow down the first page."""
         self._closed.wait(FIRST_PAGE)
         if snapshot.positions is None:
-            snapshot.draw_map()
+            snapshot.positions = snapshot.topics.places
+            del snapshot.overview_json
             if self.snapshot is snapshot:
                 self.events.publish("state", version=self.version)
         snapshot.index.prepare()
@@ -156,13 +149,11 @@ class Session:
         as JSON: the last is long, and the same for everybody."""
         shown = self._shown
         overview = "null" if shown.snapshot is None else shown.snapshot.overview_json
-        status, passes = as_json(self._status_of(shown)), as_json(shown.passes)
+        status, passes = as_json(self.status(shown)), as_json(shown.passes)
         return f'{{"status":{status},"passes":{passes},"overview":{overview}}}'
 
-    def status(self) -> Json:
-        return self._status_of(self._shown)
-
-    def _status_of(self, shown: Shown) -> Json:
+    def status(self, shown: Shown | None = None) -> Json:
+        shown = self._shown if shown is None else shown
         watch, snapshot, library = self.watch, shown.snapshot, self.library
         model = None if snapshot is None or self.busy is not None else snapshot.model  # that can be changed now
         said = [] if snapshot is None else snapshot.numbering.edits  # with the numbers that stay with topics
@@ -216,12 +207,12 @@ class Session:
     def preview(self, edit: object, version: object) -> Json:
         """What an edit would do to the scores, and to the words of its topics. Nothing is changed."""
         now, edit = self._ready(version), checked_edit(edit)
-        after = edits.apply(now.model, edit, self._corpus())
+        after = edits.apply(now.model, edit, self.corpus)
         scores, effect = None, None
         if self.library is not None and edit["do"] != "rename":
             scores = self.library.scorer.scores(after)
             effect = edits.Effect(*now.scores, *scores)._asdict()
-        self._tried = Previewed(now, edit, after, scores)
+        self._tried = now, edit, after, scores
         return {"effect": effect, "words": now.changed_words(after, edit)}
 
     def cuts(self, topic: object, version: object) -> list[Json]:
@@ -244,11 +235,11 @@ class Session:
     def apply(self, edit: object, version: object) -> None:
         edit = checked_edit(edit)
         with self._lock:
-            now, tried = self._ready(version), self._tried
-            if tried is not None and tried.before is now and tried.edit == edit:
-                self._accept(edit, tried.after, tried.scores)
+            now = self._ready(version)
+            if self._tried is not None and self._tried[0] is now and self._tried[1] == edit:
+                self._accept(edit, *self._tried[2:])
             else:
-                self._accept(edit, edits.apply(now.model, edit, self._corpus()))
+                self._accept(edit, edits.apply(now.model, edit, self.corpus))
 
     def undo(self, version: object) -> None:
         with self._lock:
@@ -283,7 +274,7 @@ class Session:
     def _learn(self, model: Model, passes: int, watch: Watch) -> None:
         after: Model | None = None
         try:
-            after = edits.learn(model, self._corpus(), passes=passes, seed=self.seed, callbacks=[watch])
+            after = edits.learn(model, self.corpus, passes=passes, seed=self.seed, callbacks=[watch])
         except Exception:
             self._failed("learning on failed")
         with self._lock:
@@ -315,10 +306,7 @@ class Session:
     def _made(self, done: list[Edit]) -> Model:
         """The model after these edits: kept, or made again from the nearest one that is."""
         kept = max(n for n in self._models if n <= len(done))
-        return edits.replay(self._models[kept], done[kept:], self._corpus())
-
-    def _corpus(self) -> Corpus | None:
-        return None if self.library is None else self.library.corpus
+        return edits.replay(self._models[kept], done[kept:], self.corpus)
 
     def _ready(self, version: object) -> Snapshot:
         """What is shown, where it can be changed now and the one who asks has seen it."""

@@ -53,25 +53,18 @@ class Snapshot:
         # Words stay while the model changes, so an index of them is made once.
         known: Library | Snapshot | None = library or before
         self.index: WordIndex = WordIndex(self.topics.words) if known is None else known.index
-        self.positions = self._positions(before)
+        # On the map: from pass to pass a topic moves a little. The map of many topics takes seconds: neither a page nor
+        # a fit waits for it.
+        self.positions: Floats | None = None
+        is_small = self.n_topics <= TSNE_ABOVE
+        if "places" in vars(self.topics) or self.topics.kept is not None or (is_small and not is_passing):
+            self.positions = self.topics.places
+        elif is_small:
+            earlier = None if before is None else before.positions
+            self.positions = map_positions(self.topics.topic_word, self.topics.share, earlier)
         self.mixes: Mixes | None = None  # topics of all documents, once they are there
         self._marker = TopicMarker(self.view, self.index.id_of)
         self._slow = threading.Lock()  # of what is made once
-
-    def _positions(self, before: Snapshot | None) -> Floats | None:
-        """On the map: from pass to pass a topic moves a little. The map of many topics takes seconds: neither a page
-        nor a fit waits for it."""
-        if "places" in vars(self.topics) or self.topics.kept is not None:
-            return self.topics.places
-        if self.n_topics > TSNE_ABOVE:
-            return None
-        if not self.is_passing:
-            return self.topics.places
-        return map_positions(self.topics.topic_word, self.topics.share, None if before is None else before.positions)
-
-    def draw_map(self) -> None:
-        self.positions = self.topics.places
-        del self.overview_json
 
     @cached_property
     def numbering(self) -> Numbering:
@@ -87,8 +80,8 @@ class Snapshot:
     def overview_json(self) -> str:
         """What every page will ask for, of all topics: names, words, sizes and positions."""
         corpus = None if self.library is None else self.library.corpus
-        found = overview(self.view, corpus, self.positions, words=self.labels)
-        return as_json(found | {"frozen": list(self.view.frozen)})
+        content = overview(self.view, corpus, self.positions, words=self.labels)
+        return as_json(content | {"frozen": list(self.view.frozen)})
 
     def compute_mixes(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
         """Slow: visits all documents, as long as somebody wants it."""
@@ -106,8 +99,9 @@ class Snapshot:
     def topic(self, topic: object) -> Json:
         k = self.checked(topic)
         ids = candidates(self.topics, k, WORDS_SHOWN)
-        logs = [np.log(np.maximum(p[ids], 1e-30)) for p in (self.topics.topic_word[k], self.topics.frequency)]
-        words = [[self.topics.words[v][:1000], *map(_fourth, of_word)] for v, *of_word in zip(ids.tolist(), *logs)]
+        logs = (np.log(np.maximum(p[ids], 1e-30)).tolist() for p in (self.topics.topic_word[k], self.topics.frequency))
+        rows = zip(self.topics.words_of(ids), *logs)
+        words = [[word[:1000], round(log_p, 4), round(log_frequency, 4)] for word, log_p, log_frequency in rows]
         documents, hint = [], None
         if self.library is None:
             hint = "To read documents here, start the explorer with them: --corpus DOCS."
@@ -116,29 +110,26 @@ class Snapshot:
             hint = f"The topics of the documents are {when}"
         else:
             documents = self._excerpts(self.mixes.best(k, 12))
-        held = self._held(k)
-        return {"topic": k, "words": words, "near": self._near(k), "held": held, "documents": documents, "hint": hint}
-
-    def _held(self, k: int) -> Json:
-        """Words that are banned from a topic or pinned to it: the most frequent, and how many there are. A pinned word
-        is banned from all other topics, which say nothing of it."""
-        if self.view.banned is None:
-            return {kind: {"words": [], "n": 0} for kind in ("pinned", "banned")}
-        n_banned = np.asarray(self.view.banned.sum(axis=0)).ravel()
-        here, alone = self.view.banned[[k]].toarray()[0], (n_banned == self.n_topics - 1) & (self.n_topics > 2)
-        ids = {"pinned": np.flatnonzero(alone & ~here), "banned": np.flatnonzero(here & ~alone)}
-        return {kind: {"words": shorter(self._frequent(of, HELD_SHOWN), 60), "n": len(of)} for kind, of in ids.items()}
-
-    def _near(self, k: int) -> list[list[float]]:
-        """The nearest topics by Hellinger distance."""
+        # Words that are banned from the topic or pinned to it: the most frequent, and how many there are. A pinned word
+        # is banned from all other topics, which say nothing of it.
+        pinned = banned = np.zeros(0, np.intp)
+        if self.view.banned is not None:
+            n_banned = np.asarray(self.view.banned.sum(axis=0)).ravel()
+            here, alone = self.view.banned[[k]].toarray()[0], (n_banned == self.n_topics - 1) & (self.n_topics > 2)
+            pinned, banned = np.flatnonzero(alone & ~here), np.flatnonzero(here & ~alone)
+        held = {
+            kind: {"words": shorter(self._frequent(of_kind, HELD_SHOWN), 60), "n": len(of_kind)}
+            for kind, of_kind in (("pinned", pinned), ("banned", banned))
+        }
+        # The nearest topics by Hellinger distance on the top words of this one: the others together add little.
         phi = self.topics.topic_word
         n = min(NEAR_WORDS, phi.shape[1] - 1)
-        top = np.argpartition(-phi[k], n)[: n + 1]  # of topic k: the other words together add little
-        roots = np.sqrt(phi[:, top])
+        roots = np.sqrt(phi[:, np.argpartition(-phi[k], n)[: n + 1]])
         likeness = roots @ roots[k]
         likeness[k] = -1.0
         best = np.argsort(-likeness, kind="stable")[: min(NEAR, self.n_topics - 1)]
-        return [[int(j), round(float(np.sqrt(max(1.0 - likeness[j], 0.0))), 3)] for j in best]
+        near = [[int(j), round(float(np.sqrt(max(1.0 - likeness[j], 0.0))), 3)] for j in best]
+        return {"topic": k, "words": words, "near": near, "held": held, "documents": documents, "hint": hint}
 
     def word(self, word: str) -> Json | None:
         """The topics of a word with p(k | w), p(w | k)."""
@@ -148,7 +139,7 @@ class Snapshot:
         joint = self.topics.share * self.topics.topic_word[:, v]
         best = np.argsort(-joint, kind="stable")[:WORD_TOPICS]
         share = joint[best] / max(float(joint.sum()), 1e-300)
-        topics = [[k, _fourth(s)] for k, s in zip(best.tolist(), share.tolist()) if s >= 0.002]
+        topics = [[k, round(s, 4)] for k, s in zip(best.tolist(), share.tolist()) if s >= 0.002]
         return {"word": self.topics.words[v], "topics": topics}
 
     def suggest(self, prefix: str, n: int = 8) -> list[str]:
@@ -221,7 +212,9 @@ class Snapshot:
         return {
             **self._card(library, d, exact, LONGEST_TEXT, LONGEST_COUNTS),
             "tokens": float(library.lengths[d]),
-            "columns": [[c.name, c.value(d)[:1000]] for c in library.columns.values()],
+            "columns": [
+                [c.name, "" if c.of_doc[d] < 0 else c.values[c.of_doc[d]][:1000]] for c in library.columns.values()
+            ],
             "similar": [[e, library.name(e)[:200], round(score, 3)] for e, score in similar],
         }
 
@@ -245,16 +238,16 @@ class Snapshot:
             kept &= share >= LEAST_SHARE
             score = score if asked else share * mixes.weight[rows]  # as among the examples of a topic
         if column:
-            kept &= np.isin(rows, library.column(column).rows(value), assume_unique=True)
+            kept &= np.isin(rows, self._column(column).rows(value), assume_unique=True)
         rows, score = rows[kept], score[kept]
         rows = rows[np.lexsort((rows, -score))] if asked or k is not None else rows
         documents = self._excerpts(rows[offset : offset + PAGE])
         return {"n": len(rows), "offset": offset, "documents": documents, "unknown": unknown}
 
     def _column(self, name: str) -> Column:
-        if self.library is None:
+        if self.library is None or name not in self.library.columns:
             raise NotFound(f"there is no column {name[:60]!r}")
-        return self.library.column(name)
+        return self.library.columns[name]
 
     def groups(self, name: str, topic: object) -> Json:
         """The mean share of a topic in the groups of a column."""
@@ -284,10 +277,6 @@ class Snapshot:
         column = self._column(name)
         groups = pack(column.group_of_doc, "<i4")
         return {"is_time": column.is_time, "names": shorter(column.groups), "groups": groups}
-
-    @property
-    def has_places(self) -> bool:
-        return self.mixes is not None and self.positions is not None
 
     @cached_property
     def places_json(self) -> str:
@@ -327,7 +316,3 @@ def whole(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 12):
         raise NotFound(f"{text[:40]!r} is not a number")
     return int(text)
-
-
-def _fourth(x: float) -> float:
-    return round(float(x), 4)

@@ -29,7 +29,6 @@ EXPLORER = (
     "share.js", "start_live.js",
 )  # fmt: skip
 Json = dict[str, object]
-ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
 
 def asset(name: str) -> str:
@@ -75,8 +74,3 @@ def rounded(rows: ArrayLike) -> list[list[float | None]]:
 def as_json(data: object) -> str:
     """JSON without NaN and infinity, which browsers cannot read."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def embedded_json(data: object) -> str:
-    """JSON that cannot close the <script> element around it."""
-    return as_json(data).translate(ESCAPES)

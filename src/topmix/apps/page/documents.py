@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from topmix.apps.page import Json
 from topmix.base.checks import CorpusError
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import row_sums
@@ -37,10 +38,7 @@ class Column:
         self.freq, self.groups, self.group_of_doc = _periods(values) or ("", self.values, self.of_doc)
         self.is_time = self.freq != ""
 
-    def value(self, d: int) -> str:
-        return "" if self.of_doc[d] < 0 else self.values[self.of_doc[d]]
-
-    def about(self) -> dict[str, object]:
+    def about(self) -> Json:
         offered = [value[:LONGEST] for value in self.values] if len(self.values) <= MOST_GROUPS else []
         return {"name": self.name, "is_time": self.is_time, "values": offered, "n_values": len(self.values)}
 
@@ -65,13 +63,13 @@ def columns_of(table: Mapping[str, Sequence[object]] | None, n_docs: int) -> dic
     if table is None:
         return {}
     names = list(getattr(table, "columns", table))  # of polars, columns iterate
-    found = {shown(name)[:LONGEST]: list(table[name]) for name in names}
-    if len(found) < len(names):
+    columns = {shown(name)[:LONGEST]: list(table[name]) for name in names}
+    if len(columns) < len(names):
         raise ValueError(f"two columns have the same name, as far as a page shows it: {LONGEST} characters")
-    for name, values in found.items():
+    for name, values in columns.items():
         if len(values) != n_docs:
             raise ValueError(f"column {name!r} has {len(values)} values for {n_docs} documents: pass one each")
-    return {name: Column(name, values) for name, values in found.items()}
+    return {name: Column(name, values) for name, values in columns.items()}
 
 
 def shown(value: object) -> str:
@@ -79,7 +77,7 @@ def shown(value: object) -> str:
     return str(value).encode(errors="replace").decode()
 
 
-def _periods(values: Sequence[object]) -> tuple[str, list[str], NDArray[np.int64]] | None:
+def _periods(values: Sequence[object]) -> tuple[str, list[str], Ids] | None:
     """The finest periods of which there are not too many; None where some value is no date."""
     try:
         for freq in PERIODS:
@@ -202,12 +200,9 @@ class TopicMarker:
         self.lower = bool(view.tokenizer.get("lowercase", True))
         pattern = str(view.tokenizer.get("token_pattern") or DEFAULT_PATTERN)  # None beside a tokenizer
         compiled = re.compile(PAIRS_PATTERN if pattern == AUTO_PATTERN else pattern)
-        self.group = compiled.groups  # a token is what the only group matches, if there is one
-        self.tokens = compiled.finditer
+        self.tokens, self.group = compiled.finditer, compiled.groups  # a token is what the only group matches, if any
 
-    def card(
-        self, document: Corpus, text: str | None, mix: NDArray[np.float64], top: NDArray[np.intp], most: int
-    ) -> dict[str, object]:
+    def card(self, document: Corpus, text: str | None, mix: Floats, top: NDArray[np.intp], most: int) -> Json:
         """What a page shows of one document: topics, pieces, whether it is cut. `top` are the topics that words may
         have, best first. At most so many characters are shown, or words where there is no text."""
         if text is None:  # words, the most frequent first
@@ -216,27 +211,26 @@ class TopicMarker:
             for v, count, topic in zip(words, document.value[order].tolist(), self._topics_of(words, top, mix)):
                 pieces += [[self.topics.words[v], *topic], [f" ×{count:g}  " if count != 1 else "  ", -1]]
         else:
-            pieces, cut = self._mark(text[:most], top, mix), len(text) > most
+            text, cut = text[:most], len(text) > most
+            spans, words = [], []
+            for token in self.tokens(text):
+                word = token[self.group].lower() if self.lower else token[self.group]
+                if (v := self.id_of.get(word)) is not None:
+                    spans.append(token.span(self.group))
+                    words.append(v)
+            pieces, end = Pieces(), 0
+            for (start, stop), topic in zip(spans, self._topics_of(words, top, mix)):
+                if start < end:  # pairs of characters overlap
+                    continue
+                if start > end:
+                    pieces.append([text[end:start], -1])
+                pieces.append([text[start:stop], *topic])
+                end = stop
+            pieces.append([text[end:], -1])
         shown = [[int(k), round(float(mix[k]), 3)] for k in top[:SHOWN_TOPICS] if mix[k] >= LEAST_SHOWN]
         return {"topics": shown, "pieces": pieces, "cut": cut}
 
-    def _mark(self, text: str, top: NDArray[np.intp], mix: NDArray[np.float64]) -> Pieces:
-        known = []
-        for token in self.tokens(text):
-            word = token[self.group].lower() if self.lower else token[self.group]
-            if (v := self.id_of.get(word)) is not None:
-                known.append((*token.span(self.group), v))
-        pieces, end = Pieces(), 0
-        for (start, stop, _), topic in zip(known, self._topics_of([v for *_, v in known], top, mix)):
-            if start < end:  # pairs of characters overlap
-                continue
-            if start > end:
-                pieces.append([text[end:start], -1])
-            pieces.append([text[start:stop], *topic])
-            end = stop
-        return [*pieces, [text[end:], -1]]
-
-    def _topics_of(self, words: list[int], top: NDArray[np.intp], mix: NDArray[np.float64]) -> list[tuple[int, float]]:
+    def _topics_of(self, words: list[int], top: NDArray[np.intp], mix: Floats) -> list[tuple[int, float]]:
         """The most likely topic of each word among those of its document, and its probability."""
         top = top[mix[top] > 0.0]
         if not len(top) or not words:

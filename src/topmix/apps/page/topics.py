@@ -98,13 +98,13 @@ def candidates(topics: TopicView, k: int, n: int) -> NDArray[np.intp]:
 
 def tree(topics: TopicView) -> Json:
     """The order of topics, and joins of topics or earlier joins, nearest first."""
-    found = tree_of(topics)
+    branches = tree_of(topics).branches
     joins = [
         {"node": b.node, "left": b.left, "right": b.right, "distance": round(b.distance, 4),
          "share": float(f"{b.share:.5g}"), "words": shorter(b.words, 60)}
-        for b in found.branches
+        for b in branches
     ]  # fmt: skip
-    return {"order": found.branches[-1].topics if found.branches else [], "joins": joins}
+    return {"order": branches[-1].topics if branches else [], "joins": joins}
 
 
 def depends(f: FittedTopics | FittedMixture) -> Json:
@@ -113,32 +113,25 @@ def depends(f: FittedTopics | FittedMixture) -> Json:
     on nothing."""
     if not isinstance(f, FittedTopics):
         return {}
-    found: Json = {}
+    on_page: Json = {}
     if f.reading.design is not None:
         table = effects(f, 0.95)
         K, terms = f.n_topics, f.reading.design.names
         rows = np.stack([np.asarray(table[name], float).reshape(K, -1) for name in ("estimate", "low", "high")], axis=2)
-        found["effects"] = {
-            "terms": shorter(terms[:MOST_TERMS]),
-            "rows": [rounded(of_topic[:MOST_TERMS]) for of_topic in rows],
-        }
+        rounded_rows = [rounded(of_topic[:MOST_TERMS]) for of_topic in rows]
+        on_page["effects"] = {"terms": shorter(terms[:MOST_TERMS]), "rows": rounded_rows}
     if f.versions is not None and f.reading.versions is not None:
-        found["versions"] = _versions(f)
-    return {"depends": found} if found else {}
-
-
-def _versions(f: FittedTopics) -> Json:
-    """The largest versions, in their order."""
-    versions, column = versions_of(f)
-    sizes = versions.sizes()
-    most = int(np.clip(MOST_CELLS // max(f.n_topics, 1), 1, MOST_VERSIONS))
-    chosen = np.sort(np.argsort(-sizes.sum(axis=1), kind="stable")[:most]).tolist()
-    share = sizes / np.maximum(sizes.sum(axis=1, keepdims=True), 1e-300)
-    views = (TopicView(versions.mean(t), np.maximum(share[t], 1e-12), float(sizes[t].sum()), f.words) for t in chosen)
-    words = [relevant_words(view, WORDS_PER_VERSION) for view in views]
-    return {
-        "column": column.column[:200],
-        "names": [column.names[t][:200] for t in chosen],
-        "share": rounded(share[chosen].T),
-        "words": [[shorter(of_version[k], 60) for of_version in words] for k in range(f.n_topics)],
-    }
+        versions, column = versions_of(f)
+        sizes = versions.sizes()
+        most = int(np.clip(MOST_CELLS // max(f.n_topics, 1), 1, MOST_VERSIONS))
+        largest = np.sort(np.argsort(-sizes.sum(axis=1), kind="stable")[:most]).tolist()
+        share = sizes / np.maximum(sizes.sum(axis=1, keepdims=True), 1e-300)
+        views = (TopicView(versions.mean(t), np.maximum(share[t], 1e-12), sizes[t].sum(), f.words) for t in largest)
+        words = [relevant_words(view, WORDS_PER_VERSION) for view in views]
+        on_page["versions"] = {
+            "column": column.column[:200],
+            "names": [column.names[t][:200] for t in largest],
+            "share": rounded(share[largest].T),
+            "words": [[shorter(of_version[k], 60) for of_version in words] for k in range(f.n_topics)],
+        }
+    return {"depends": on_page} if on_page else {}

@@ -31,7 +31,7 @@ try:
 except ImportError as error:
     raise ImportError("this needs Starlette and uvicorn: pip install 'topmix[explorer]'") from error
 
-from topmix.apps.page import Json, as_json
+from topmix.apps.page import as_json
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MAX_BODY = 1 << 20  # bytes
@@ -145,12 +145,17 @@ class Guard:
         if not name or self.hosts.isdisjoint((name, "*")):
             return error_reply(421, "the header Host does not name this server")
         if request.method == "GET" and self._is_token(request.query_params.get("token")):
-            return self._move_token_to_cookie(request)
-        scheme, _, given = headers.get("authorization", "").partition(" ")
+            # The token leaves the address, where histories and screens would show it.
+            rest = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "token"])
+            # "//elsewhere" would lead to another host, as would "/\\elsewhere".
+            path = "/" + quote(request.scope["path"].lstrip("/\\"))
+            moved = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
+            moved.set_cookie(self.cookie, str(self.token), httponly=True, samesite="strict")
+            return moved
+        scheme, _, secret = headers.get("authorization", "").partition(" ")
         is_bearer = scheme.lower() == "bearer"
-        has_token = self.token is None or self._is_token(
-            given.strip() if is_bearer else request.cookies.get(self.cookie)
-        )
+        token = secret.strip() if is_bearer else request.cookies.get(self.cookie)
+        has_token = self.token is None or self._is_token(token)
         if request.scope["path"] not in self.open_paths and not has_token:
             reply = error_reply(401, NEEDS_TOKEN)
             reply.headers["www-authenticate"] = "Bearer"
@@ -170,32 +175,12 @@ class Guard:
     def _is_token(self, given: str | None) -> bool:
         return self.token is not None and given is not None and hmac.compare_digest(given.encode(), self.token.encode())
 
-    def _move_token_to_cookie(self, request: Request) -> Response:
-        """The token leaves the address, where histories and screens would show it."""
-        rest = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "token"])
-        # "//elsewhere" would lead to another host, as would "/\\elsewhere".
-        path = "/" + quote(request.scope["path"].lstrip("/\\"))
-        reply = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
-        reply.set_cookie(self.cookie, str(self.token), httponly=True, samesite="strict")
-        return reply
-
-
-async def fields_of(request: Request) -> Json:
-    """The JSON object in the body of a request."""
-    body = await request.body()
-    try:
-        fields = json.loads(body or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"the body is not JSON: {error}") from error
-    if not isinstance(fields, dict):
-        raise ValueError("the body must be a JSON object")
-    return fields
-
 
 def answer_in_json(
     work: Callable[..., object], *, reads_body: bool = False
 ) -> Callable[[Request], Awaitable[Response]]:
-    """A handler that calls work(request), or work(request, fields), in a thread, and answers with what it returns.
+    """A handler that calls work(request), or work(request, fields) with the JSON object in the body of the request, in
+    a thread, and answers with what it returns.
 
     A ValueError is the caller's fault, and its message the answer. Any other exception is ours: it is logged, and the
     answer does not say what it was.
@@ -207,8 +192,17 @@ def answer_in_json(
 
     @functools.wraps(work)
     async def handle(request: Request) -> Response:
+        arguments: list[object] = [request]
         try:
-            arguments = [request, await fields_of(request)] if reads_body else [request]
+            if reads_body:
+                body = await request.body()
+                try:
+                    fields = json.loads(body or b"{}")
+                except (ValueError, RecursionError) as error:
+                    raise ValueError(f"the body is not JSON: {error}") from error
+                if not isinstance(fields, dict):
+                    raise ValueError("the body must be a JSON object")
+                arguments.append(fields)
             return await run_in_threadpool(reply, *arguments)  # in the thread: others wait for this one
         except ValueError as error:
             return error_reply(STATUS.get(type(error), 400), error)

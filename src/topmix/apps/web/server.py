@@ -60,7 +60,17 @@ class Server:
         max_body: int = MAX_BODY,
     ):
         self.token = secrets.token_urlsafe(24) if token == "" else token
-        self.host, self._socket = host, _listening(host, port)
+        # It listens: who comes before the server runs waits for it, and is not refused. The protocol is named, because
+        # asyncio turns off Nagle's algorithm only where it is: 40 ms of every answer.
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.host, self._socket = host, socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self._socket.bind((host, port))
+            self._socket.listen(BACKLOG)
+        except OSError as error:
+            self._socket.close()
+            raise OSError(error.errno, f"cannot listen at {host}, port {port}: {error.strerror}") from error
         self.port = int(self._socket.getsockname()[1])
         names = hosts if host in EVERYWHERE else (*hosts, host)
         cookie = f"topmix-{self.port}"
@@ -176,19 +186,3 @@ class TimedHttp(H11Protocol):
         seconds = {h11.IDLE: HEADER_SECONDS, h11.SEND_BODY: BODY_SECONDS}.get(self.conn.their_state)
         self._doing = doing
         self._clock = None if seconds is None else self.loop.call_later(seconds, self.transport.abort)
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens: who comes before the server runs waits for it, and is not refused. Raises OSError that
-    names the address."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named, because asyncio turns off Nagle's algorithm only where it is: 40 ms of every answer.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        made.bind((host, port))
-        made.listen(BACKLOG)
-    except OSError as error:
-        made.close()
-        raise OSError(error.errno, f"cannot listen at {host}, port {port}: {error.strerror}") from error
-    return made
