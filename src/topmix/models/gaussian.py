@@ -25,7 +25,7 @@ from topmix.corpus.rows import Rows
 from topmix.corpus.shard import VectorShard
 from topmix.models.frame import ROUNDING, SHAPES, Frame, GaussianStats, Shape, everyone, moments, refuse_singular
 from topmix.models.model import FEW_SUMS, LEAST_SHARE, TOLERANCE, Assignment, ClusterSums, Likelihood, Pieces, most_of
-from topmix.models.stored import Flag, Ids, Numbers, Stored, choice, integer, number
+from topmix.models.stored import Flag, Ids, Numbers, Stored, choice, number
 
 LARGEST_SINGLE = 1e30  # of numbers whose products with others are still finite in float32
 
@@ -226,11 +226,10 @@ class Gaussian(Stored, Likelihood):
     def _neighbours(self, W: np.ndarray, constant: np.ndarray) -> np.ndarray:
         """For each cluster, those that its own rows are expected to score highest: s_j at E[features] of cluster k,
         which is -KL(k || j) up to what is the same for all j."""
-        shape, q, K = self.shape, self.posterior, len(constant)
+        shape, q, K, parts = self.shape, self.posterior, len(constant), []
         C = min(self.n_candidates, K)
         if C == 0:
             return np.zeros((K, 0), np.int32)
-        parts = []
         if shape.name != "tied":
             squares = q.covariance * (shape.D if shape.name == "spherical" else 1)
             parts.append(shape.packed(squares + shape.outer(np.ones(K), q.m, q.m)))
@@ -312,7 +311,7 @@ class Gaussian(Stored, Likelihood):
         how = shard.weight, L, LEAST_SHARE[dtype], threads()
         with one_thread():
             entropy = _core.visit_rows(x, rows, *model, *how, S.N, S.first, S.second)
-        return ClusterSums(S, S.N.copy(), entropy)
+        return S, S.N.copy(), entropy
 
     @classmethod
     def read(cls, file: CheckedReader, **given: Any) -> Gaussian:
@@ -330,23 +329,19 @@ class Gaussian(Stored, Likelihood):
         return GaussianStats.read(file, D=self.shape.D, K=K, **self.shape.sizes(K))
 
     def write_candidates(self, out: Writer) -> None:
-        Candidates(self.n_candidates, self.age, self.near if self.n_candidates else None).write(out)
+        out.value("n_candidates", self.n_candidates)
+        out.value("age", self.age)
+        if self.n_candidates and self.near is not None:
+            out.array("near", self.near)
 
     def with_candidates(self, file: CheckedReader, least: int) -> Gaussian:
         K, n = len(self.total.N), file.integer("n_candidates", 0, MOST_CANDIDATES)
-        candidates = Candidates.read(file, K=K, C=min(n, K))
+        age, near = file.integer("age", 0, STALE), None
+        if file.has("near"):
+            near = Ids("K", "C", below="K", ascending=True).read(file, "near", {"K": K, "C": min(n, K)})
         if n < least:
             raise ModelFileError(f"has {n} candidates of a row, which are too few")
-        return replace(self, n_candidates=n, near=candidates.near, age=candidates.age)
-
-
-@dataclass(frozen=True)
-class Candidates(Stored):
-    """The neighbours that clusters have, and since when."""
-
-    n_candidates: Annotated[int, integer(0, MOST_CANDIDATES)]
-    age: Annotated[int, integer(0, STALE)]
-    near: Annotated[np.ndarray | None, Ids("K", "C", below="K", ascending=True)]
+        return replace(self, n_candidates=n, near=near, age=age)
 
 
 def rounding_of(terms: np.ndarray, N: np.ndarray, D: int) -> float:

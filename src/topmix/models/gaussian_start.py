@@ -264,7 +264,14 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, way: str, rng:
     every = np.concatenate([z, seeds])  # a seed belongs to its own cluster, also where two are equal
     own = np.concatenate([labels, np.arange(K, dtype=np.int32)])[:, None]
     share = np.concatenate([w, np.full(K, 1e-3 * w.sum() / len(w))])
-    return shrunk(moments(every, own, np.ones(own.shape), share, origin, model.shape), model)
+    S, shape = moments(every, own, np.ones(own.shape), share, origin, model.shape), model.shape
+    # A few more rows for each cluster, at its mean, with the average covariance. As many rows in all as before.
+    N, m = S.N.sum(), origin if model.zero_mean else S.first / np.maximum(S.N, 1e-300)[:, None]
+    within = (shape.unpacked(S.second) - shape.outer(S.N, m, m)).sum(axis=0) / N
+    more = np.full(K, 2.0 + (D if shape.name == "full" else 0.0))
+    second = shape.unpacked(S.second) + shape.spread(more, within) + shape.outer(more, m, m)
+    S = GaussianStats(S.N + more, S.first + more[:, None] * m, shape.packed(second))
+    return S.scale(N / S.N.sum())
 
 
 def given(model: Gaussian, r: np.ndarray, table: Rows, weight: np.ndarray | None) -> Gaussian:
@@ -292,18 +299,6 @@ def whole(model: Gaussian, x: np.ndarray, w: np.ndarray | None) -> Gaussian:
     z = model.frame.points(x.astype(np.float64))
     S = moments(z, *everyone(np.ones((len(z), 1))), w, np.zeros((1, z.shape[1])), model.shape)
     return model.update(S, S.N)
-
-
-def shrunk(S: GaussianStats, model: Gaussian) -> GaussianStats:
-    """A few more rows for each cluster, at its mean, with the average covariance. As many rows in all as before."""
-    shape, N = model.shape, S.N.sum()
-    some = 2.0 + (shape.D if shape.name == "full" else 0.0)
-    m = np.zeros_like(S.first) if model.zero_mean else S.first / np.maximum(S.N, 1e-300)[:, None]
-    within = (shape.unpacked(S.second) - shape.outer(S.N, m, m)).sum(axis=0) / N
-    more = np.full(len(S.N), some)
-    second = shape.unpacked(S.second) + shape.spread(more, within) + shape.outer(more, m, m)
-    out = GaussianStats(S.N + more, S.first + more[:, None] * m, shape.packed(second))
-    return out.scale(N / out.N.sum())
 
 
 # How strong the prior is, where its user leaves that open.

@@ -217,12 +217,6 @@ class PseudoCounts(Stored):
         counts[word, self.topic] += self.value
         return counts
 
-    def grown(self, n_words: int) -> PseudoCounts:
-        """The same sparse rows, with room for new words at the end."""
-        rows = self.by_word()
-        rows.resize((n_words, rows.shape[1]))
-        return PseudoCounts.sparse(rows)
-
     @classmethod
     def read(cls, file: CheckedReader, **given: Any) -> PseudoCounts:
         none = np.zeros(given["K"])
