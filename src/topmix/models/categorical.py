@@ -253,12 +253,12 @@ Priors = tuple[float, float, float]  # pseudo-counts of each word, of all words 
 def swept(z: np.ndarray, sweeps: range, shard: Shard, K: int, priors: Priors, seed: int) -> np.ndarray:
     """[rows] after collapsed Gibbs sampling: the clusters of the most probable of the chains that begin at z [chains,
     rows]. Random numbers depend on the numbers of the sweeps."""
-    w, z, (eta, *totals) = shard.weight, z.copy(), priors
+    w, z, (eta, eta_total, weight_prior) = shard.weight, z.copy(), priors
     S = np.stack([summed(shard, shard.value, c[:, None], K) for c in z])
     total, N = S.sum(axis=1), np.stack([np.bincount(c, w, K).astype(np.float64) for c in z])
-    data = shard.indptr, shard.index, shard.value, w, np.full(S.shape[1], eta)
+    data = shard.indptr, shard.index, shard.value, w, np.full(S.shape[1], eta), eta_total, weight_prior
     for sweep in sweeps:
-        _core.sample_row_clusters(*data, *totals, 1.0, seed, sweep, threads(), S, total, N, z)
+        _core.sample_row_clusters(*data, 1.0, seed, sweep, threads(), S, total, N, z)
     return z[int(np.argmax([log_probability(*sums, priors) for sums in zip(S, N, strict=True)]))]
 
 

@@ -33,7 +33,8 @@ class Frame(Stored):
         if covariance.ndim == 2:
             values, axes = np.linalg.eigh(covariance)
         else:
-            values, axes = covariance if covariance_type == "diag" else covariance.mean(keepdims=True), 1.0
+            values = covariance if covariance_type == "diag" else covariance.mean(keepdims=True)
+            axes = np.ones(1)
         largest = float(values.max(initial=0.0))
         values = np.maximum(values, LEAST * largest) if largest > 0 else np.ones_like(values)
         return cls(origin, axes / np.sqrt(values))

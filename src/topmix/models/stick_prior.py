@@ -48,6 +48,16 @@ class Sticks(Stored):
     omega: Annotated[np.ndarray, Numbers("K", low=SMALLEST)]  # how sure: pseudo-counts
 
     @classmethod
+    def of_shares(cls, shares: np.ndarray, D: float, gamma: float) -> Sticks:
+        """Sticks whose expected pieces are these [K] positive shares, which leave something over; as sure as they are
+        best after D documents, to second order in 1 / omega.  Eq. (3.24)."""
+        left = 1.0 - np.concatenate([[0.0], np.cumsum(shares)[:-1]])
+        low = expit(-LOGIT_RANGE)
+        rho = np.clip(shares / np.maximum(left, 1e-300), low, 1.0 - 1e-12)
+        rest = gamma + D * np.arange(len(shares), 0, -1)
+        return cls(rho, (1.0 + D) * (1.0 - rho) / rho + rest * rho / (1.0 - rho))
+
+    @classmethod
     def even(cls, K: int, gamma: float) -> Sticks:
         """K + 1 equal pieces, the last of them left over; as sure as the prior is."""
         return cls(1.0 / (K + 1.0 - np.arange(K)), np.full(K, 1.0 + gamma))
@@ -68,14 +78,17 @@ class Sticks(Stored):
         log_u, log_rest = self.expected_logs()
         return K * np.log(alpha) + float(log_u.sum() + np.arange(K, 0, -1) @ log_rest)
 
-    def bound(self, seen: Evidence, gamma: float) -> float:
-        """What sticks add to the bound.  Eq. (3.22)."""
+    def divergence(self, gamma: float) -> float:
+        """KL(q(u) || p(u))."""
         a, b = self.rho * self.omega, (1.0 - self.rho) * self.omega
         log_u, log_rest = self.expected_logs()
         log_q = (a - 1.0) @ log_u + (b - 1.0) @ log_rest - betaln(a, b).sum()
-        divergence = float(log_q - len(a) * np.log(gamma) - (gamma - 1.0) * log_rest.sum())  # KL(q(u) || p(u))
+        return float(log_q - len(a) * np.log(gamma) - (gamma - 1.0) * log_rest.sum())
+
+    def bound(self, seen: Evidence, gamma: float) -> float:
+        """What sticks add to the bound.  Eq. (3.22)."""
         prior = seen.alpha * float(self.shares() @ seen.T)
-        return seen.D * self.log_normaliser(seen.alpha) + prior - divergence
+        return seen.D * self.log_normaliser(seen.alpha) + prior - self.divergence(gamma)
 
     def gradient(self, seen: Evidence, gamma: float) -> np.ndarray:
         """[2K] of the bound with respect to logit rho and log omega.  Eq. (3.23)."""
@@ -148,14 +161,9 @@ class StickPrior(Prior):
         return replace(self.no_stats(S), D=self.D, T=self.T.copy()) if self.D else self.no_stats(S)
 
     def with_shares(self, shares: np.ndarray, D: float) -> StickPrior:
-        """Of other topics, which have these [K'] expected shares, and leave something over; as sure as sticks are best
-        after D documents, to second order in 1 / omega.  Eq. (3.24)."""
-        shares = np.maximum(shares, 1e-12)
-        left = 1.0 - np.concatenate([[0.0], np.cumsum(shares)[:-1]])
-        rho = np.clip(shares / np.maximum(left, 1e-300), expit(-LOGIT_RANGE), 1.0 - 1e-12)
-        rest = self.stick_prior + D * np.arange(len(shares), 0, -1)
-        omega = (1.0 + D) * (1.0 - rho) / rho + rest * rho / (1.0 - rho)
-        return replace(self, sticks=Sticks(rho, omega), D=0.0, T=np.zeros(0))
+        """Of other topics, which have these [K'] expected shares."""
+        sticks = Sticks.of_shares(np.maximum(shares, 1e-12), D, self.stick_prior)
+        return replace(self, sticks=sticks, D=0.0, T=np.zeros(0))
 
     def summarise(
         self, words: SomeSums, docs: DocTopics, lengths: Array, H: float, present: Array | None = None

@@ -87,7 +87,7 @@ class TopicStep:
         times, last, z = memory.times, memory.docs, memory.z
         options, prior = tables.document_options, tables.prior.of(shard.design)
         if options.sampling is not None:
-            return sampled(shard, tables, options.sampling, z, last, prior)
+            return sample(shard, tables, options.sampling, z, last, prior)
         start, discounts = None if self.is_cold(times) else last, options.own_discount > 0
         before = last if discounts else None
         words, docs, H, effort = solve(shard, tables, scratch, start=start, last=before, prior=prior)
@@ -106,10 +106,16 @@ class TopicStep:
 # The local step of topic models by sampling: every token of a shard is drawn again.  docs/math.md, section 3.7.
 
 
-def sampled(
-    shard: Shard, tables: TopicTables, sampling: Sampling, z: np.ndarray | None, docs: DocTopics | None, prior: Prior
+def sample(
+    shard: Shard,
+    tables: TopicTables,
+    sampling: Sampling,
+    z: np.ndarray | None,
+    docs: DocTopics | None,
+    prior: Prior | None = None,
 ) -> StepResult:
     """Each token again, given all others; or, where tokens have no topics z yet, given those of their documents."""
+    prior = prior or tables.prior.of(shard.design)
     scale = 1.0 if sampling.concentration is None else sampling.concentration / prior.alpha.sum()
     alpha, start = (prior.alpha * scale).astype(np.float32), None
     if z is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
@@ -115,6 +115,8 @@ class CandidateStep(MixtureStep):
 
     remembers: ClassVar[type[LastClusters]] = LastClusters
     is_reported: ClassVar[bool] = False  # whether a pass says that it scored rows by candidates
+    # Rows of one cluster are scored together, so more rows at a time than a full scan needs.
+    least_rows: ClassVar[int] = 1 << 18
 
     @property
     def least_candidates(self) -> int:
@@ -127,7 +129,9 @@ class CandidateStep(MixtureStep):
         last = memory if visits % self.full_every else None
         total: MixtureStats | None = None
         kept = []
-        for piece in shard.pieces(self.rows_at_a_time(len(tables.log_weights), len(shard.cols))):
+        D = len(shard.cols)
+        size = max(rows_at_a_time(len(tables.log_weights), self.n_active, D), min(self.least_rows, (1 << 24) // D))
+        for piece in shard.pieces(size):
             rows = slice(begin, begin + piece.n_rows)
             a, *near = self.scored(piece, tables, last, rows)
             kept.append((_best(a), *near))
@@ -136,10 +140,6 @@ class CandidateStep(MixtureStep):
             begin += piece.n_rows
         info = {BY_CANDIDATES: float(shard.n_rows)} if self.is_reported and last is not None else {}
         return StepResult(total, self.remembers(visits + 1, *map(np.concatenate, zip(*kept))), info)
-
-    def rows_at_a_time(self, K: int, D: int) -> int:
-        """Rows of one cluster are scored together, so more rows at a time than a full scan needs."""
-        return max(rows_at_a_time(K, self.n_active, D), min(1 << 18, (1 << 24) // D))
 
     def scored(self, piece: DataShard, tables: MixtureTables, last: Memory, rows: slice) -> tuple[Any, ...]:
         """An assignment of these rows, by what is known of them since the last visit, or by all clusters; and what to
@@ -166,9 +166,7 @@ class RowCandidateStep(CandidateStep):
 
     remembers: ClassVar[type[LastClusters]] = RowCandidates
     is_reported: ClassVar[bool] = True
-
-    def rows_at_a_time(self, K: int, D: int) -> int:
-        return rows_at_a_time(K, self.n_active, D)
+    least_rows: ClassVar[int] = 0
 
     def scored(self, piece: SomeShard, tables: MixtureTables, last: Memory, rows: slice) -> tuple[Any, ...]:
         args = piece, tables.likelihood, tables.log_weights
@@ -226,7 +224,8 @@ class GroupStep:
         times, last = (memory.times, memory.groups) if memory else (0, None)
         K, rows, counts = len(tables.prior.alpha), [], []
         common = self.common(times) * mean_length(shard.lengths)
-        for groups, piece in pieces(shard, K, min(self.n_active, K)):
+        most = rows_at_a_time(K, min(self.n_active, K), len(shard.cols))
+        for groups, piece in shard.in_groups(most, max(1, MOST_COUNTS // K)):
             absent = np.empty((piece.n_groups, K)) if wants_absent(tables.prior) else None
             N, weight = counts_of(last, groups, piece.n_groups, K), piece.weight
             a, iterations = self.solved(piece, tables, N, absent, common)
@@ -330,7 +329,8 @@ class AssignGroupsStep:
     ) -> StepResult:
         parts, K = [], len(tables.prior.alpha)
         step, kept = GroupStep(self.likelihood, self.n_active), slice(None) if self.keep_clusters else slice(0)
-        for _, piece in pieces(shard, K, K if self.want_likelihood else self.n_active):
+        most = rows_at_a_time(K, K if self.want_likelihood else self.n_active, len(shard.cols))
+        for _, piece in shard.in_groups(most, max(1, MOST_COUNTS // K)):
             N = np.zeros((piece.n_groups, K))
             for common in self.scans(tables.prior):
                 a, _ = step.solved(piece, tables, N, common=common * mean_length(piece.lengths))
@@ -346,10 +346,6 @@ class AssignGroupsStep:
         clusters out of it."""
         first = MOST_COMMON if prior.posterior == "variational" else 0.0
         return [first, *[0.0] * (SCANS - 1)] if first or self.n_active < len(prior.alpha) else [first]
-
-
-def pieces(shard: GroupShard, K: int, L: int) -> Iterator[tuple[slice, GroupShard]]:
-    return shard.in_groups(rows_at_a_time(K, L, len(shard.cols)), max(1, MOST_COUNTS // K))
 
 
 def counts_of(memory: DocTopics | None, groups: slice, n: int, K: int) -> np.ndarray:
