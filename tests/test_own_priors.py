@@ -84,8 +84,8 @@ def test_every_draw_is_the_twins(core, monkeypatch):
         words, first, range(shard.n_rows), twin, model.prior.alpha, e / e.sum(axis=0), e.sum(axis=0), 11, 3, own=own
     )
     drawn = sample(shard, model.tables(shard.cols), Sampling(None, 3, 11), z.astype(np.uint16), None)
-    np.testing.assert_array_equal(drawn.z, twin)
-    assert 0 < drawn.moved < len(z)
+    np.testing.assert_array_equal(drawn.memory.z, twin)
+    assert 0 < drawn.info["moved"] < len(z)
 
 
 def test_draws_have_the_distribution_of_the_documents_own_prior(core, monkeypatch):
@@ -102,7 +102,7 @@ def test_draws_have_the_distribution_of_the_documents_own_prior(core, monkeypatc
     shard = replace(shard, design=design)
     z, seen = np.zeros(1200, np.uint16), np.zeros((2, 27))
     for sweep in range(120):
-        z = sample(shard, tables, Sampling(None, sweep, 5), z, None).z
+        z = sample(shard, tables, Sampling(None, sweep, 5), z, None).memory.z
         if sweep >= 20:
             state = z.reshape(-1, 3) @ np.array([9, 3, 1])
             np.add.at(seen, (design.row, state), 1)

@@ -82,8 +82,8 @@ def test_samples_follow_the_posterior(core):
     shard, labellings = Shard.of(Corpus.from_scipy(X)), list(itertools.product(range(2), repeat=3))
 
     def log_joint(z):
-        chains = categorical.Chains(shard, 2, eta[0], eta.sum(), a, 0)
-        return chains.log_probability(X.T @ np.eye(2)[list(z)], np.bincount(z, minlength=2))
+        S, N = X.T @ np.eye(2)[list(z)], np.bincount(z, minlength=2)
+        return categorical.log_probability(S, N, (eta[0], eta.sum(), a))
 
     want, found = softmax([log_joint(z) for z in labellings]), np.zeros(8)
     z = np.zeros((1, 3), np.int32)

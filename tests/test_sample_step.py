@@ -57,8 +57,8 @@ def test_every_draw_is_the_twins(core, monkeypatch, K, extra):
     reference.sample_documents(
         words, first, range(shard.n_rows), twin, alpha, e, norm, SAMPLING.seed, SAMPLING.sweep, NUMBER << 32
     )
-    np.testing.assert_array_equal(drawn.z, twin)
-    assert drawn.moved == np.sum(twin != before) > 0
+    np.testing.assert_array_equal(drawn.memory.z, twin)
+    assert drawn.info["moved"] == np.sum(twin != before) > 0
 
 
 @pytest.mark.parametrize("K", [3, 150])
@@ -78,7 +78,7 @@ def test_first_draws_follow_the_documents_topics(core, monkeypatch, K):
     first = np.searchsorted(doc, np.arange(shard.n_rows + 1))
     drawn = sample(shard, model.tables(shard.cols), SAMPLING, None, docs)
     twin = reference.draw_given(words, first, given, alpha, weights(model)[0], SAMPLING.seed, 3, NUMBER << 32)
-    np.testing.assert_array_equal(drawn.z, twin)
+    np.testing.assert_array_equal(drawn.memory.z, twin)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -87,16 +87,16 @@ def test_statistics_are_what_the_draws_add_up_to(threads):
     shard, model, words, doc, z = problem(K, D=300)
     with use_threads(threads):
         drawn = sample(shard, model.tables(shard.cols), SAMPLING, z.astype(np.uint16), None)
-    dense = drawn.words.to_dense(model.words.shape[0])
-    np.testing.assert_array_equal(dense, reference.count(words, drawn.z.astype(np.int64), *dense.shape).word)
-    np.testing.assert_array_equal(drawn.words.totals, dense.sum(axis=0))
+    dense = drawn.stats.S.to_dense(model.words.shape[0])
+    np.testing.assert_array_equal(dense, reference.count(words, drawn.memory.z.astype(np.int64), *dense.shape).word)
+    np.testing.assert_array_equal(drawn.stats.S.totals, dense.sum(axis=0))
     N = np.zeros((shard.n_rows, K))
-    np.add.at(N, (doc, drawn.z), 1)
-    rows = np.repeat(np.arange(shard.n_rows), np.diff(drawn.docs.indptr))
+    np.add.at(N, (doc, drawn.memory.z), 1)
+    rows = np.repeat(np.arange(shard.n_rows), np.diff(drawn.memory.docs.indptr))
     found = np.zeros_like(N)
-    found[rows, drawn.docs.topic] = drawn.docs.count
+    found[rows, drawn.memory.docs.topic] = drawn.memory.docs.count
     np.testing.assert_array_equal(found, N)
-    ascending = np.diff(drawn.docs.topic.astype(int))[np.diff(rows) == 0]
+    ascending = np.diff(drawn.memory.docs.topic.astype(int))[np.diff(rows) == 0]
     assert np.all(ascending > 0)
 
 
@@ -108,10 +108,10 @@ def test_the_same_bits_for_any_number_of_threads_and_another_draw_for_another_sh
         with use_threads(threads):
             draws.append(sample(shard, model.tables(shard.cols), SAMPLING, z, None))
     for other in draws[1:]:
-        np.testing.assert_array_equal(draws[0].z, other.z)
-        np.testing.assert_array_equal(draws[0].words.value, other.words.value)
+        np.testing.assert_array_equal(draws[0].memory.z, other.memory.z)
+        np.testing.assert_array_equal(draws[0].stats.S.value, other.stats.S.value)
     elsewhere = replace(shard, number=NUMBER + 1)
-    assert np.any(sample(elsewhere, model.tables(shard.cols), SAMPLING, z, None).z != draws[0].z)
+    assert np.any(sample(elsewhere, model.tables(shard.cols), SAMPLING, z, None).memory.z != draws[0].memory.z)
 
 
 def test_input_of_the_kernel_is_checked():

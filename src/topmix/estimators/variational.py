@@ -118,7 +118,7 @@ class VariationalTopics(Learning, EditedTopics):
 
     def _reported(self, model: TopicModel) -> TopicModel:
         """What is kept of a model after a fit."""
-        return replace(model, document_options=model.document_options.plain(), partner=None)
+        return replace(model, document_options=replace(model.document_options, sampling=None), partner=None)
 
     @takes(TopicOptions)
     def fit(self, X: object, y: object = None, **how: Unpack[TopicOptions]) -> Self:

@@ -158,7 +158,7 @@ class SearchedClusters(Search[ClusterSnapshot], ClusterPasses):
         kept = np.flatnonzero(np.ones(piece.n_rows) if weight is None else weight)
 
         def shares(N: np.ndarray, common: float) -> np.ndarray:
-            a, r = self.step.solved(piece, tables, N, common=common).assignment, np.zeros((piece.n_rows, K))
+            a, r = self.step.solved(piece, tables, N, common=common)[0], np.zeros((piece.n_rows, K))
             np.put_along_axis(r, a.cluster.astype(np.intp), a.r.astype(np.float64), axis=1)
             return r[kept] if weight is None else r[kept] * weight[kept, None]
 

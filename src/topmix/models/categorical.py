@@ -22,6 +22,7 @@ from topmix.models.sparse_counts import RowShares
 from topmix.models.stored import Numbers, Stored
 from topmix.models.words import WordStats, WordTotal
 
+SAMPLE = 10_000  # rows, of which some are chosen far from each other
 NEGLIGIBLE = 1e-9  # prior count of a word for objective "ml": no word is impossible
 
 
@@ -103,15 +104,13 @@ class Categorical(Stored, Likelihood):
         return K * (V - 1)
 
 
-def spread_rows(
-    X: sp.csr_array, weight: np.ndarray, K: int, mean: np.ndarray, rng: np.random.Generator, sample: int = 10_000
-) -> np.ndarray:
+def spread_rows(X: sp.csr_array, weight: np.ndarray, K: int, mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """K rows far from each other: k-means++ under KL(row || smoothed row), on a subsample of the rows. Rows are
     smoothed by the mean row so that divergences stay finite, and repeat where there are fewer than clusters."""
     usable = np.flatnonzero((np.diff(X.indptr) > 0) & (weight > 0))
     if len(usable) == 0:
         usable = np.arange(X.shape[0])
-    usable = np.sort(rng.choice(usable, min(sample, len(usable)), replace=False))
+    usable = np.sort(rng.choice(usable, min(SAMPLE, len(usable)), replace=False))
     P = X[usable].astype(np.float64)
     P.data /= np.repeat(np.maximum(P.sum(axis=1), 1e-300), np.diff(P.indptr))
     negative_entropy = sp.csr_array((P.data * np.log(P.data), P.indices, P.indptr), shape=P.shape).sum(axis=1)
@@ -184,110 +183,88 @@ class WordStart(NamedTuple):
     def _divided(self, how: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """[V, K] tokens of each word and [K] rows in clusters of a sample, the largest first."""
         corpus, weight, K = self.corpus, self.weight, self.K
-        rows = self._sample(rng)
+        has_words = np.diff(corpus.indptr) > 0
+        rows = np.flatnonzero(has_words if weight is None else has_words & (weight > 0))
+        if len(rows) == 0:
+            rows = np.arange(min(len(corpus), 1))
+        elif len(rows) > (size := max(int(ENTRIES / (corpus.nnz / len(rows))), ROWS_PER_CLUSTER * K)):
+            rows = np.sort(rng.choice(rows, size, replace=False))
         w = np.ones(len(rows)) if weight is None else weight[rows] / max(float(weight[rows].mean()), 1e-300)
         shard = Shard.of(corpus[rows], w)
         n_rows = float(len(corpus)) if weight is None else float(weight.sum())
-        seed = int(rng.integers(2**31))
-        chains = Chains(shard, K, self.eta, self.eta * corpus.shape[1], self.weight_prior, seed)
+        chain = shard, K, (self.eta, self.eta * corpus.shape[1], self.weight_prior), int(rng.integers(2**31))
         if how == "random":
-            z = chains.swept(rng.integers(K, size=(1, len(rows)), dtype=np.int32), SWEEPS_FROM_RANDOM)
+            z = swept(rng.integers(K, size=(1, len(rows)), dtype=np.int32), range(SWEEPS_FROM_RANDOM), *chain)
         else:
-            damped = Damped.of(shard, w)
+            # Rows of unit length: log(1 + count) times the inverse document frequency of the word.
+            rare = np.log((1.0 + shard.n_rows) / (1.0 + np.diff(shard.starts))) + 1.0
+            value = np.log1p(shard.value.astype(np.float64)) * rare[shard.index]
+            norm = np.sqrt(np.maximum(row_sums(shard.indptr, value * value), 1e-300))
+            value = (value / np.repeat(norm, np.diff(shard.indptr))).astype(np.float32)
             n_chains = int(np.clip(CHAIN_SIZE // max(len(shard.cols) * K, 1), 1, CHAINS)) if how == "auto" else 1
-            tries = np.stack([damped.divided(K, rng) for _ in range(n_chains)])
+            tries = np.stack([spherical_k_means(shard, value, w, K, rng) for _ in range(n_chains)])
             z = tries[0]
             if how == "auto":
-                z = chains.swept(chains.swept(tries, SWEEPS)[None], MORE_SWEEPS, first=SWEEPS)
+                z = swept(swept(tries, range(SWEEPS), *chain)[None], range(SWEEPS, SWEEPS + MORE_SWEEPS), *chain)
         rank = np.argsort(np.argsort(-np.bincount(z, w, K), kind="stable"))
         cluster = rank[z].astype(np.int32)
         counts, N = np.zeros((corpus.shape[1], K)), np.bincount(cluster, w, K)
-        size = n_rows / max(N.sum(), 1e-300)
-        counts[shard.cols] = size * summed(shard, shard.value, cluster[:, None], K)
-        return counts, N * size
-
-    def _sample(self, rng: np.random.Generator) -> np.ndarray:
-        """Rows with words, ascending: as many as have about ENTRIES, and some for each cluster."""
-        usable = np.diff(self.corpus.indptr) > 0
-        if self.weight is not None:
-            usable &= self.weight > 0
-        rows = np.flatnonzero(usable)
-        if len(rows) == 0:
-            return np.arange(min(len(self.corpus), 1))
-        size = max(int(ENTRIES / (self.corpus.nnz / len(rows))), ROWS_PER_CLUSTER * self.K)
-        return rows if len(rows) <= size else np.sort(rng.choice(rows, size, replace=False))
+        scale = n_rows / max(N.sum(), 1e-300)
+        counts[shard.cols] = scale * summed(shard, shard.value, cluster[:, None], K)
+        return counts, N * scale
 
 
-class Damped(NamedTuple):
-    """Rows of unit length: log(1 + count) times the inverse document frequency of the word."""
+def spherical_k_means(
+    shard: Shard, value: np.ndarray, weight: np.ndarray, K: int, rng: np.random.Generator
+) -> np.ndarray:
+    """[rows] the cluster of each row of these values. Seeds belong to their clusters, so that none is empty."""
+    n, words = shard.n_rows, len(shard.cols)
+    X = sp.csr_array((value, shard.index, shard.indptr), (n, words))
+    some = rng.choice(n, min(n, SEEDS_FROM + SEEDS_PER_CLUSTER * K), replace=False)
+    among = X[some]
 
-    shard: Shard
-    value: np.ndarray  # [entries] float32
-    weight: np.ndarray  # [rows]
+    def distances(rows: np.ndarray) -> np.ndarray:
+        return np.maximum(1.0 - (among @ among[rows].T.toarray()).astype(np.float64), 0.0).T
 
-    @classmethod
-    def of(cls, shard: Shard, weight: np.ndarray) -> Damped:
-        n, rare = shard.n_rows, np.log((1.0 + shard.n_rows) / (1.0 + np.diff(shard.starts))) + 1.0
-        value = np.log1p(shard.value.astype(np.float64)) * rare[shard.index]
-        norm = np.sqrt(np.maximum(row_sums(shard.indptr, value * value), 1e-300))
-        return cls(shard, (value / np.repeat(norm, np.diff(shard.indptr))).astype(np.float32), weight[:n])
-
-    def divided(self, K: int, rng: np.random.Generator) -> np.ndarray:
-        """[rows] the cluster of each, by spherical k-means. Seeds belong to their clusters, so that none is empty."""
-        shard, n, words = self.shard, self.shard.n_rows, len(self.shard.cols)
-        X = sp.csr_array((self.value, shard.index, shard.indptr), (n, words))
-        some = rng.choice(n, min(n, SEEDS_FROM + SEEDS_PER_CLUSTER * K), replace=False)
-        among = X[some]
-
-        def distances(rows: np.ndarray) -> np.ndarray:
-            return np.maximum(1.0 - (among @ among[rows].T.toarray()).astype(np.float64), 0.0).T
-
-        seeds = X[some[far_apart(distances, self.weight[some], K, rng)[0]]]
-        little = 1e-3 * float(self.weight.mean()) * seeds.T.toarray().astype(np.float64)
-        rows, none, sums, last = (shard.indptr, shard.index, self.value), np.zeros(K, np.float32), little, 0.0
-        for _ in range(ROUNDS):
-            centres = np.ascontiguousarray(sums / np.maximum(np.linalg.norm(sums, axis=0), 1e-300), np.float32)
-            cluster, _, _, cosine = _core.assign_categorical(*rows, centres, np.zeros(words), none, 1, threads())
-            now = float(self.weight @ cosine)
-            if now < (1.0 + ENOUGH) * last:
-                break
-            sums, last = summed(shard, self.value, cluster, K) + little, now
-        return cluster[:, 0]
+    seeds = X[some[far_apart(distances, weight[some], K, rng)[0]]]
+    little = 1e-3 * float(weight.mean()) * seeds.T.toarray().astype(np.float64)
+    rows, none, sums, last = (shard.indptr, shard.index, value), np.zeros(K, np.float32), little, 0.0
+    for _ in range(ROUNDS):
+        centres = np.ascontiguousarray(sums / np.maximum(np.linalg.norm(sums, axis=0), 1e-300), np.float32)
+        cluster, _, _, cosine = _core.assign_categorical(*rows, centres, np.zeros(words), none, 1, threads())
+        now = float(weight @ cosine)
+        if now < (1.0 + ENOUGH) * last:
+            break
+        sums, last = summed(shard, value, cluster, K) + little, now
+    return cluster[:, 0]
 
 
 def summed(shard: Shard, value: np.ndarray, cluster: np.ndarray, K: int) -> np.ndarray:
     """[words, K] of the rows of each cluster [rows, 1]; words are those of the shard."""
     one, words = np.ones(cluster.shape, np.float32), np.arange(len(shard.cols), dtype=np.int32)
     rows = shard.starts, shard.order, shard.row_of, value
-    found = WordStats(words, *_core.sum_rows_by_word(*rows, cluster, one, shard.weight, K, threads()))
-    return found.to_dense(len(words))
+    sums = _core.sum_rows_by_word(*rows, cluster, one, shard.weight, K, threads())
+    return WordStats(words, *sums).to_dense(len(words))
 
 
-class Chains(NamedTuple):
-    """Collapsed Gibbs sampling of the clusters of rows."""
+Priors = tuple[float, float, float]  # pseudo-counts of each word, of all words with those that no row has, of a cluster
 
-    shard: Shard
-    K: int
-    prior: float  # eta, of each word
-    prior_total: float  # of all words, also those that no row has
-    weight_prior: float
-    seed: int
 
-    def swept(self, z: np.ndarray, sweeps: int, first: int = 0) -> np.ndarray:
-        """[rows] after so many sweeps: the clusters of the most probable of the chains that begin at z [chains, rows].
-        `first` is the number of the first sweep, which random numbers depend on."""
-        rows, w, z = self.shard, self.shard.weight, z.copy()
-        S = np.stack([summed(rows, rows.value, c[:, None], self.K) for c in z])
-        total, N = S.sum(axis=1), np.stack([np.bincount(c, w, self.K).astype(np.float64) for c in z])
-        data = rows.indptr, rows.index, rows.value, w
-        priors = np.full(S.shape[1], self.prior), self.prior_total, self.weight_prior
-        for sweep in range(first, first + sweeps):
-            _core.sample_row_clusters(*data, *priors, 1.0, self.seed, sweep, threads(), S, total, N, z)
-        return z[int(np.argmax([self.log_probability(*sums) for sums in zip(S, N, strict=True)]))]
+def swept(z: np.ndarray, sweeps: range, shard: Shard, K: int, priors: Priors, seed: int) -> np.ndarray:
+    """[rows] after collapsed Gibbs sampling: the clusters of the most probable of the chains that begin at z [chains,
+    rows]. Random numbers depend on the numbers of the sweeps."""
+    w, z, (eta, eta_total, weight_prior) = shard.weight, z.copy(), priors
+    S = np.stack([summed(shard, shard.value, c[:, None], K) for c in z])
+    total, N = S.sum(axis=1), np.stack([np.bincount(c, w, K).astype(np.float64) for c in z])
+    data = shard.indptr, shard.index, shard.value, w, np.full(S.shape[1], eta), eta_total, weight_prior
+    for sweep in sweeps:
+        _core.sample_row_clusters(*data, 1.0, seed, sweep, threads(), S, total, N, z)
+    return z[int(np.argmax([log_probability(*sums, priors) for sums in zip(S, N, strict=True)]))]
 
-    def log_probability(self, S: np.ndarray, N: np.ndarray) -> float:
-        """log p(x, z), up to a constant: minus c_Dir of words and of weights, Eq. (0.3). S is [words, K]."""
-        norm, eta = np.empty(self.K), np.full((1, 1), self.prior)
-        words = _core.topic_bound("variational", S, 1.0, eta, None, threads(), norm)
-        tokens = S.sum(axis=0) + self.prior_total
-        return float(words - gammaln(tokens).sum() + gammaln(N + self.weight_prior).sum())
+
+def log_probability(S: np.ndarray, N: np.ndarray, priors: Priors) -> float:
+    """log p(x, z), up to a constant: minus c_Dir of words and of weights, Eq. (0.3). S is [words, K]."""
+    eta, eta_total, weight_prior = priors
+    words = _core.topic_bound("variational", S, 1.0, np.full((1, 1), eta), None, threads(), np.empty(len(N)))
+    tokens = S.sum(axis=0) + eta_total
+    return float(words - gammaln(tokens).sum() + gammaln(N + weight_prior).sum())

@@ -146,18 +146,16 @@ class CovariatePrior(Prior):
             gradient, surrogate = self._of_topics(M, slopes, population)
             if K * P <= MOST_JOINT:
                 z = (slopes.alpha[:, :, None] * x[:, None, :]).reshape(len(x), K * P)
-                coupling = (z.T * slopes.second) @ z
-
-                def joint(blocks: Array) -> Array:
-                    J = coupling.copy().reshape(K, P, K, P)
-                    J[np.arange(K), :, np.arange(K), :] += blocks
-                    return J.reshape(1, K * P, K * P)
-
+                coupling = ((z.T * slopes.second) @ z).reshape(K, P, K, P)
             else:
-                coupling = _by_topic(slopes.alpha**2 * slopes.second[:, None], population)
+                coupling = population.by_topic(slopes.alpha**2 * slopes.second[:, None])
 
-                def joint(blocks: Array) -> Array:
+            def joint(blocks: Array) -> Array:
+                if coupling.ndim == 3:
                     return coupling + blocks
+                J = coupling.copy()
+                J[np.arange(K), :, np.arange(K), :] += blocks
+                return J.reshape(1, K * P, K * P)
 
             try:
                 L = np.linalg.cholesky(joint(surrogate - Q))
@@ -189,7 +187,7 @@ class CovariatePrior(Prior):
         """The gradient [K, P] of the bound, and its curvature [K, P, P] with the tangent that separates topics."""
         weight, precision = slopes.alpha * slopes.first[:, None], self.precision
         gradient = M - weight.T @ population.x - precision * self.away
-        return gradient, _by_topic(weight, population) + np.diag(precision)
+        return gradient, population.by_topic(weight) + np.diag(precision)
 
     def _moved(self, step: NDArray[np.floating], x: Array, most: float = LARGEST_STEP) -> CovariatePrior:
         """Further by a step, of each topic or of all, or by a part of it where it would move a document's prior far."""
@@ -222,9 +220,3 @@ class _Slopes(NamedTuple):
     total: Array  # [n] a_d
     first: Array  # [n] the derivative by a_d
     second: Array  # [n] its derivative, which is negative
-
-
-def _by_topic(weight: Array, population: Population) -> Array:
-    """[K, P, P] sum_d weight_dk x_d x_d'"""
-    P = population.x.shape[1]
-    return (weight.T @ population.products).reshape(-1, P, P)

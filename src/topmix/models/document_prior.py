@@ -194,10 +194,13 @@ class Population:
         return cls(design.x[kinds[:, 0].astype(np.int64)], kinds[:, 1], weight, len(design))
 
     @cached_property
-    def products(self) -> Array:
-        """[n, P * P] products of columns."""
-        n, P = self.x.shape
-        return (self.x[:, :, None] * self.x[:, None, :]).reshape(n, P * P)
+    def _products(self) -> Array:
+        return (self.x[:, :, None] * self.x[:, None, :]).reshape(len(self.x), -1)
+
+    def by_topic(self, weight: Array) -> Array:
+        """[K, P, P] sum_d weight_dk x_d x_d'"""
+        P = self.x.shape[1]
+        return (weight.T @ self._products).reshape(-1, P, P)
 
 
 LARGEST_STEP = 10.0  # what learning may multiply or divide alpha_0 by at once
@@ -268,37 +271,34 @@ class DocumentPrior(Prior):
 
     def relearn(self, total: TopicStats, lengths: Array, population: Population | None = None) -> DocumentPrior:
         """Eq. (3.11). Variational: the alpha that maximises the bound for q as it is. Collapsed: a step up the
-        Dirichlet-multinomial likelihood of the documents' counts. A floor keeps unused topics from being lost."""
-        if not (total.D > 0 and np.any(lengths > 0)):
-            return self
-        if self.posterior == "variational":
-            alpha = dirichlet.most_likely(total.T / total.D, self.alpha)
-        else:
-            alpha = self._minka(total.M * (len(lengths) / total.D), lengths[lengths > 0])
-        return replace(self, alpha=np.maximum(alpha, 1e-3 * alpha.sum() / len(alpha)))
+        Dirichlet-multinomial likelihood of the documents' counts. A floor keeps unused topics from being lost.
 
-    def _minka(self, c: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """After Minka (2000), Sec. 3, but his bound is used for the topics only, with c_k = M_k: what solves
+        The step is after Minka (2000), Sec. 3, but his bound is used for the topics only, with c_k = M_k: what solves
 
             alpha_k = a c_k / sum c,      a sum_d [psi(N_d + a) - psi(a)] = sum c
 
         for the sum a, with which the left side rises. One step of his fixed point with c held is much shorter.
         """
-        from scipy.optimize import brentq  # here, because fixed priors do without it
+        if not (total.D > 0 and np.any(lengths > 0)):
+            return self
+        alpha, c = self.alpha, total.M * (len(lengths) / total.D)
+        if self.posterior == "variational":
+            alpha = dirichlet.most_likely(total.T / total.D, alpha)
+        elif c.sum() > 0:
+            from scipy.optimize import brentq  # here, because fixed priors do without it
 
-        a0 = float(self.alpha.sum())
-        length, times = np.unique(lengths, return_counts=True)
+            length, times = np.unique(lengths[lengths > 0], return_counts=True)
 
-        def excess(log_a: float) -> float:
-            a = np.exp(log_a)
-            return float(a * (times @ (digamma(length + a) - digamma(a))) - c.sum())
+            def excess(log_a: float) -> float:
+                a = np.exp(log_a)
+                return float(a * (times @ (digamma(length + a) - digamma(a))) - c.sum())
 
-        if not c.sum() > 0:
-            return self.alpha
-        low, high = np.log(a0 / LARGEST_STEP), np.log(a0 * LARGEST_STEP)
-        if excess(low) >= 0:
-            return np.exp(low) * c / c.sum()
-        return np.exp(high if excess(high) <= 0 else brentq(excess, low, high, xtol=1e-10)) * c / c.sum()
+            a0 = float(alpha.sum())
+            low, high = np.log(a0 / LARGEST_STEP), np.log(a0 * LARGEST_STEP)
+            is_low, is_high = excess(low) >= 0, excess(high) <= 0
+            best = low if is_low else high if is_high else brentq(excess, low, high, xtol=1e-10)
+            alpha = np.exp(best) * c / c.sum()
+        return replace(self, alpha=np.maximum(alpha, 1e-3 * alpha.sum() / len(alpha)))
 
     def with_alpha(self, alpha: Array, kept: np.ndarray) -> DocumentPrior:
         return replace(self, alpha=alpha[kept])

@@ -6,12 +6,12 @@ their digits only while no direction and no offset dwarfs the others.  docs/math
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
-from scipy.special import digamma, multigammaln
+from scipy.special import multigammaln
 
 from topmix import _core
 from topmix.base.component import Json
@@ -31,11 +31,13 @@ class Frame(Stored):
     def of(cls, origin: np.ndarray, covariance: np.ndarray, covariance_type: str) -> Frame:
         """The frame that whitens all of the data as far as this type of clusters allows. `covariance` may be [D]."""
         if covariance.ndim == 2:
-            values, vectors = np.linalg.eigh(covariance)
-            return cls(origin, vectors / np.sqrt(_floored(values)))
-        if covariance_type == "diag":
-            return cls(origin, 1.0 / np.sqrt(_floored(covariance)))
-        return cls(origin, 1.0 / np.sqrt(_floored(covariance.mean(keepdims=True))))
+            values, axes = np.linalg.eigh(covariance)
+        else:
+            values = covariance if covariance_type == "diag" else covariance.mean(keepdims=True)
+            axes = np.ones(1)
+        largest = float(values.max(initial=0.0))
+        values = np.maximum(values, LEAST * largest) if largest > 0 else np.ones_like(values)
+        return cls(origin, axes / np.sqrt(values))
 
     @property
     def scale(self) -> np.ndarray:
@@ -67,11 +69,6 @@ class Frame(Stored):
         return C / np.square(self.A)
 
 
-def _floored(variances: np.ndarray) -> np.ndarray:
-    largest = float(variances.max(initial=0.0))
-    return np.maximum(variances, LEAST * largest) if largest > 0 else np.ones_like(variances)
-
-
 # Shapes of covariances: what full, diagonal, spherical and tied clusters do differently, and nothing else.
 #
 # A precision Lambda_k has a Wishart prior: one D x D matrix per cluster (full) or for all (tied), or D numbers (diag),
@@ -91,39 +88,27 @@ class Shape:
 
     name: str  # scikit-learn's covariance_type
     D: int
+    is_matrix: bool = field(init=False)
+    quadratic: str = field(init=False)  # which products of a row its scores need, by the name that kernels know
+    size: int = field(init=False)  # p, the size of each Wishart
+    copies: int = field(init=False)  # Wisharts of a cluster, with the same degrees of freedom
+    repeat: int = field(init=False)  # dimensions that share each precision
 
-    @property
-    def quadratic(self) -> str:
-        """Which products of a row its scores need: the name that kernels know."""
-        return {"full": "products", "diag": "squares", "spherical": "norm", "tied": "none"}[self.name]
-
-    @property
-    def is_matrix(self) -> bool:
-        return self.name in ("full", "tied")
-
-    @property
-    def size(self) -> int:
-        """p, the size of each Wishart."""
-        return self.D if self.is_matrix else 1
-
-    @property
-    def copies(self) -> int:
-        """Wisharts a cluster has, with the same degrees of freedom."""
-        return self.D if self.name == "diag" else 1
-
-    @property
-    def repeat(self) -> int:
-        """Dimensions that share each precision."""
-        return self.D if self.name == "spherical" else 1
+    def __post_init__(self) -> None:
+        is_matrix = self.name in ("full", "tied")
+        self.__dict__.update(
+            is_matrix=is_matrix,
+            quadratic={"full": "products", "diag": "squares", "spherical": "norm", "tied": "none"}[self.name],
+            size=self.D if is_matrix else 1,
+            copies=self.D if self.name == "diag" else 1,
+            repeat=self.D if self.name == "spherical" else 1,
+        )
 
     def sizes(self, K: int) -> Json:
         """Of what files have of clusters: matrices, the numbers of each, a frame and a prior."""
-        one = (self.D, self.D) if self.is_matrix else (self.D if self.name == "diag" else 1,)
-        prior = () if self.name == "spherical" else one
-        return {"MATRICES": self.n_matrices(K), "Q": self.quadratic_size(), "ONE": one, "PRIOR": prior}
-
-    def n_matrices(self, K: int) -> int:
-        return 1 if self.name == "tied" else K
+        one = (self.D, self.D) if self.is_matrix else (self.copies,)
+        n, prior = 1 if self.name == "tied" else K, () if self.name == "spherical" else one
+        return {"MATRICES": n, "Q": self.quadratic_size(), "ONE": one, "PRIOR": prior}
 
     def degrees(self, N: np.ndarray) -> np.ndarray:
         """What N rows add to the degrees of freedom."""
@@ -173,11 +158,6 @@ class Shape:
         refuse_singular(np.isnan(log_det))
         return B, inverse, log_det
 
-    def refuse_rounding(self, P: np.ndarray) -> None:
-        """Raises where a precision is so large, in a frame of unit variance, that no digits are left."""
-        diagonal = np.diagonal(P, axis1=1, axis2=2) if self.is_matrix else P.reshape(len(P), -1)
-        refuse_singular(1.0 / diagonal.max(axis=1) < ROUNDING)
-
     def log_det(self, B: np.ndarray) -> np.ndarray:
         """log |B_k|, summed over copies."""
         return np.linalg.slogdet(B)[1] if self.is_matrix else np.log(B).reshape(len(B), -1).sum(axis=1)
@@ -186,19 +166,6 @@ class Shape:
         """log of the constant of Wishart(nu, B^-1), all copies.  Eq. (G.7)."""
         half = 0.5 * nu
         return half * log_det - self.copies * (half * self.size * np.log(2.0) + multigammaln(half, self.size))
-
-    def expected_log_det(self, nu: np.ndarray, log_det: np.ndarray, objective: str) -> np.ndarray:
-        """E log |Lambda|, all copies, or the same at the point nu B^-1.  Eq. (G.3)."""
-        if objective != "vb":
-            return self.copies * self.size * np.log(nu) - log_det
-        psi = digamma(0.5 * (nu[:, None] - np.arange(self.size))).sum(axis=1)
-        return self.copies * (psi + self.size * np.log(2.0)) - log_det
-
-    def sd(self, C: np.ndarray) -> np.ndarray:
-        """Standard deviations of covariances, [K or 1, D]."""
-        if self.is_matrix:
-            return np.sqrt(np.diagonal(C, axis1=1, axis2=2))
-        return np.sqrt(C if self.name == "diag" else np.repeat(C[:, None], self.D, axis=1))
 
     def quadratic_size(self) -> int:
         return self.D * (self.D + 1) // 2 if self.is_matrix else self.copies
@@ -258,7 +225,7 @@ class GaussianStats(Additive, Stored):
 
     @classmethod
     def zeros(cls, shape: Shape, K: int) -> GaussianStats:
-        second = np.zeros((shape.n_matrices(K), shape.quadratic_size()))
+        second = np.zeros((1 if shape.name == "tied" else K, shape.quadratic_size()))
         return cls(np.zeros(K), np.zeros((K, shape.D)), second)
 
     def times(self, factor: np.ndarray) -> GaussianStats:

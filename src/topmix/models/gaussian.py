@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.special import digamma
 
 from topmix import _core
 from topmix.base.checks import LEAST_POSITIVE
@@ -22,9 +23,9 @@ from topmix.base.fields import CheckedReader, ModelFileError, Writer
 from topmix.base.threads import one_thread, threads
 from topmix.corpus.rows import Rows
 from topmix.corpus.shard import VectorShard
-from topmix.models.frame import SHAPES, Frame, GaussianStats, Shape, everyone, moments
+from topmix.models.frame import ROUNDING, SHAPES, Frame, GaussianStats, Shape, everyone, moments, refuse_singular
 from topmix.models.model import FEW_SUMS, LEAST_SHARE, TOLERANCE, Assignment, ClusterSums, Likelihood, Pieces, most_of
-from topmix.models.stored import Flag, Ids, Numbers, Stored, choice, integer, number
+from topmix.models.stored import Flag, Ids, Numbers, Stored, choice, number
 
 LARGEST_SINGLE = 1e30  # of numbers whose products with others are still finite in float32
 
@@ -42,12 +43,6 @@ class GaussianPrior(Stored):
     nu: Annotated[float, number(LEAST_POSITIVE)]
     B: Annotated[np.ndarray, Numbers("PRIOR")]  # [D, D], [D] or []: with E[Lambda] = nu B^-1
     reg: Annotated[np.ndarray, Numbers("PRIOR")]
-
-    @classmethod
-    def negligible(cls, shape: Shape, reg: np.ndarray) -> GaussianPrior:
-        """Of maximum likelihood: it keeps a cluster without rows finite, as the Gaussian of all the data."""
-        one = np.eye(shape.D) if shape.is_matrix else np.ones(shape.D) if shape.name == "diag" else np.array(shape.D)
-        return cls(NEGLIGIBLE, np.zeros(shape.D), NEGLIGIBLE, NEGLIGIBLE * one, reg)
 
     @property
     def is_negligible(self) -> bool:
@@ -119,15 +114,13 @@ class Gaussian(Stored, Likelihood):
         return Shape(self.covariance_type, len(self.frame.origin))
 
     def zeros(self, n_features: int, K: int) -> GaussianStats:
-        return GaussianStats.zeros(Shape(self.covariance_type, n_features), K)
+        return GaussianStats.zeros(self.shape, K)
 
     def update(self, S: GaussianStats, N: np.ndarray) -> Gaussian:
         """Eq. (G.6). The moments hold N too, as summed with them: S.N and N differ in rounding."""
-        tables = self.__dict__.get("_tables")
-        near, age = self.near if tables is None else tables.neighbours, self.age + 1
-        if age == STALE:
-            near, age = None, 0
-        new = replace(self, total=S, near=near, age=age)
+        tables, is_stale = self.__dict__.get("_tables"), self.age + 1 == STALE
+        near = None if is_stale else self.near if tables is None else tables.neighbours
+        new = replace(self, total=S, near=near, age=0 if is_stale else self.age + 1)
         new.posterior  # noqa: B018  (now, before the learner changes the total)
         return new
 
@@ -143,12 +136,17 @@ class Gaussian(Stored, Likelihood):
                 base = p.B + shape.prior_outer(len(N), p.beta, p.m)[0]
             B, P, log_det = shape.updated(t.second, N, base, p.reg, beta, m)
             P *= nu.reshape(-1, *[1] * (B.ndim - 1))
-            if p.is_negligible and not np.any(p.reg):
-                shape.refuse_rounding(P)
+            if p.is_negligible and not np.any(p.reg):  # a precision in a frame of unit variance may leave no digits
+                diagonal = np.diagonal(P, axis1=1, axis2=2) if shape.is_matrix else P.reshape(len(P), -1)
+                refuse_singular(1.0 / diagonal.max(axis=1) < ROUNDING)
             Pm = shape.apply(P, m)
-            mPm, Elog = np.einsum("kd,kd->k", Pm, m), shape.expected_log_det(nu, log_det, self.objective)
-            is_bayes = self.objective == "vb" and not self.zero_mean
-            uncertainty = shape.D / beta if is_bayes else np.zeros_like(beta)
+            mPm, is_bayes = np.einsum("kd,kd->k", Pm, m), self.objective == "vb"
+            if is_bayes:  # Eq. (G.3)
+                psi = digamma(0.5 * (nu[:, None] - np.arange(shape.size))).sum(axis=1)
+                Elog = shape.copies * (psi + shape.size * np.log(2.0)) - log_det
+            else:
+                Elog = shape.copies * shape.size * np.log(nu) - log_det
+            uncertainty = shape.D / beta if is_bayes and not self.zero_mean else np.zeros_like(beta)
             return Posterior(beta, m, nu, B, P, Pm, mPm, log_det, Elog, uncertainty)
 
     def bound(self, S: GaussianStats, N: np.ndarray) -> float:
@@ -173,7 +171,7 @@ class Gaussian(Stored, Likelihood):
                 second = second - shape.outer(q.beta, q.m, q.m)
                 value -= 0.5 * D * np.log(q.beta / (2 * np.pi)).sum()
         if has_prior:
-            value += shape.n_matrices(K) * p.log_normaliser(shape)
+            value += len(q.P) * p.log_normaliser(shape)
             if not self.zero_mean:
                 value += 0.5 * K * D * np.log(p.beta / (2 * np.pi))
         value += 0.5 * float(degrees @ q.Elog) - 0.5 * float(np.sum(q.P * second))
@@ -228,11 +226,10 @@ class Gaussian(Stored, Likelihood):
     def _neighbours(self, W: np.ndarray, constant: np.ndarray) -> np.ndarray:
         """For each cluster, those that its own rows are expected to score highest: s_j at E[features] of cluster k,
         which is -KL(k || j) up to what is the same for all j."""
-        shape, q, K = self.shape, self.posterior, len(constant)
+        shape, q, K, parts = self.shape, self.posterior, len(constant), []
         C = min(self.n_candidates, K)
         if C == 0:
             return np.zeros((K, 0), np.int32)
-        parts = []
         if shape.name != "tied":
             squares = q.covariance * (shape.D if shape.name == "spherical" else 1)
             parts.append(shape.packed(squares + shape.outer(np.ones(K), q.m, q.m)))
@@ -251,7 +248,9 @@ class Gaussian(Stored, Likelihood):
         """Nats that a score may lose in float32, for the typical rows of clusters that hold 99 of 100 rows. It is a sum
         of terms P_ij z_i z_j that may cancel, each rounded by at most 2^-24 of itself in no common direction."""
         shape, q = self.shape, self.posterior
-        size = shape.sd(q.covariance) ** 2 + q.m**2  # [K, D], what squares of typical rows are
+        C = q.covariance
+        variances = np.diagonal(C, axis1=1, axis2=2) if shape.is_matrix else C.reshape(len(C), -1)
+        size = variances + q.m**2  # [K, D], what squares of typical rows are
         return rounding_of(np.einsum("kd,kd->k", size, shape.apply(np.square(q.P), size)), self.total.N, shape.D)
 
     @staticmethod
@@ -288,7 +287,7 @@ class Gaussian(Stored, Likelihood):
         return not t.shape.is_matrix and K * (D + t.shape.quadratic_size()) <= FEW_SUMS
 
     def of_rows(self, table: Rows, r: np.ndarray, weight: np.ndarray | None = None) -> GaussianStats:
-        total = self.zeros(table.shape[1], r.shape[1])
+        total = GaussianStats.zeros(self.shape, r.shape[1])
         for begin in range(0, len(table), 4096):
             rows = slice(begin, begin + 4096)
             z = self.frame.points(np.ascontiguousarray(table.data[rows], np.float64))
@@ -312,7 +311,7 @@ class Gaussian(Stored, Likelihood):
         how = shard.weight, L, LEAST_SHARE[dtype], threads()
         with one_thread():
             entropy = _core.visit_rows(x, rows, *model, *how, S.N, S.first, S.second)
-        return ClusterSums(S, S.N.copy(), entropy)
+        return S, S.N.copy(), entropy
 
     @classmethod
     def read(cls, file: CheckedReader, **given: Any) -> Gaussian:
@@ -330,23 +329,19 @@ class Gaussian(Stored, Likelihood):
         return GaussianStats.read(file, D=self.shape.D, K=K, **self.shape.sizes(K))
 
     def write_candidates(self, out: Writer) -> None:
-        Candidates(self.n_candidates, self.age, self.near if self.n_candidates else None).write(out)
+        out.value("n_candidates", self.n_candidates)
+        out.value("age", self.age)
+        if self.n_candidates and self.near is not None:
+            out.array("near", self.near)
 
     def with_candidates(self, file: CheckedReader, least: int) -> Gaussian:
         K, n = len(self.total.N), file.integer("n_candidates", 0, MOST_CANDIDATES)
-        found = Candidates.read(file, K=K, C=min(n, K))
+        age, near = file.integer("age", 0, STALE), None
+        if file.has("near"):
+            near = Ids("K", "C", below="K", ascending=True).read(file, "near", {"K": K, "C": min(n, K)})
         if n < least:
             raise ModelFileError(f"has {n} candidates of a row, which are too few")
-        return replace(self, n_candidates=n, near=found.near, age=found.age)
-
-
-@dataclass(frozen=True)
-class Candidates(Stored):
-    """The neighbours that clusters have, and since when."""
-
-    n_candidates: Annotated[int, integer(0, MOST_CANDIDATES)]
-    age: Annotated[int, integer(0, STALE)]
-    near: Annotated[np.ndarray | None, Ids("K", "C", below="K", ascending=True)]
+        return replace(self, n_candidates=n, near=near, age=age)
 
 
 def rounding_of(terms: np.ndarray, N: np.ndarray, D: int) -> float:

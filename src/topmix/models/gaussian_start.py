@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topmix.base.dirichlet import NEGLIGIBLE
 from topmix.base.threads import one_thread
 from topmix.corpus.rows import Rows
 from topmix.models.frame import LEAST, Frame, GaussianStats, Shape, everyone, moments
@@ -48,12 +49,11 @@ K_MEANS = {
 def divided(model: Gaussian, z: np.ndarray, w: np.ndarray | None, label: np.ndarray, K: int) -> GaussianStats:
     """Moments of K clusters, at most twice as many as there are, from rows in the frame and the cluster of each: those
     that gain most are divided, and second halves come last."""
-    k, ways = len(model.total.N), _ways(model, z, label)
-    gains = _gains(model, z, w, label, ways)
+    k, (ways, gains) = len(model.total.N), _divisions(model, z, w, label)
     way, best = gains.argmax(axis=0), np.argsort(-gains.max(axis=0), kind="stable")[: K - k]
     number = np.zeros(k, np.int64)  # of the second half; 0 for none
     number[best] = np.arange(k, K)
-    above = np.array(ways)[way[label], np.arange(len(label))] & (number[label] > 0)
+    above = ways[way[label], np.arange(len(label))] & (number[label] > 0)
     return _moments(model, z, w, np.where(above, number[label], label), np.append(np.arange(k), best))
 
 
@@ -62,27 +62,20 @@ def differ_by_spread(prepared: Gaussian, x: np.ndarray, w: np.ndarray | None) ->
     within another, and k-means would not find them."""
     model = whole(prepared, x, w)
     z, label = model.frame.points(x.astype(np.float64)), np.zeros(len(x), np.int64)
-    by_side, *by_distance = _gains(model, z, w, label, _ways(model, z, label)).max(axis=1) / len(x)
+    by_side, *by_distance = _divisions(model, z, w, label)[1].max(axis=1) / len(x)
     least = max(0.5 * model.shape.D, 3 * by_side)  # half a nat: one has 5 times the other's spread
     return bool(max(by_distance) > least)
 
 
-def _gains(
-    model: Gaussian, z: np.ndarray, w: np.ndarray | None, label: np.ndarray, ways: list[np.ndarray]
-) -> np.ndarray:
-    """[ways, K]: how much more likely the rows of a cluster get by a division."""
-    each = np.arange(len(model.total.N))
-    halves = [_moments(model, z, w, 2 * label + above, np.repeat(each, 2)) for above in ways]
-    undivided = _height(model, _moments(model, z, w, label, each))
-    return np.array([_height(model, S).reshape(-1, 2).sum(axis=1) - undivided for S in halves])
-
-
-def _ways(model: Gaussian, z: np.ndarray, label: np.ndarray) -> list[np.ndarray]:
-    """For each way, which rows are in the second half of their cluster."""
-    q, k = model.posterior, len(model.total.N)
-    P = q.P.astype(z.dtype)
-    axes = _longest(model).astype(z.dtype)
-    along, by_own, by_common = (np.zeros(len(z), bool) for _ in range(3))
+def _divisions(
+    model: Gaussian, z: np.ndarray, w: np.ndarray | None, label: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """By their side of the mean along the longest axis (unless means are zero), by their distance from it in the own
+    and in the common metric: which rows are in the second half of their cluster [ways, rows], and how much more likely
+    the rows of a cluster get [ways, K]."""
+    q, shape, k = model.posterior, model.shape, len(model.total.N)
+    P, axes = q.P.astype(z.dtype), _longest(model).astype(z.dtype)
+    ways = np.zeros((3, len(z)), bool)
     order = np.argsort(label, kind="stable")
     ends = np.cumsum(np.bincount(label, minlength=k))
     with one_thread():
@@ -93,9 +86,18 @@ def _ways(model: Gaussian, z: np.ndarray, label: np.ndarray) -> list[np.ndarray]
             square = np.square(y)
             own = np.einsum("nd,nd->n", y @ P[c], y) if P.ndim == 3 else (square * P[c]).sum(axis=1)
             common = square.sum(axis=1)
-            along[rows] = y @ axes[c] > 0
-            by_own[rows], by_common[rows] = own > np.median(own), common > np.median(common)
-    return [by_own, by_common] if model.zero_mean else [along, by_own, by_common]
+            ways[:, rows] = y @ axes[c] > 0, own > np.median(own), common > np.median(common)
+    ways, each = ways[1:] if model.zero_mean else ways, np.arange(k)
+
+    def height(label: np.ndarray, parent: np.ndarray) -> np.ndarray:
+        """[K]: the log likelihood of the rows of each cluster with its label, up to what is the same for all ways."""
+        S = _moments(model, z, w, label, parent)
+        of = model.update(S, S.N).posterior
+        log_det = shape.repeat * of.log_det - shape.D * np.log(of.nu)  # of covariances
+        return np.asarray(S.N * np.log(np.maximum(S.N, 1e-300)) - 0.5 * S.N * log_det)
+
+    halves = [height(2 * label + above, np.repeat(each, 2)).reshape(-1, 2).sum(axis=1) for above in ways]
+    return ways, np.array(halves) - height(label, each)
 
 
 def _longest(model: Gaussian) -> np.ndarray:
@@ -124,13 +126,6 @@ def _moments(
     n = S.N.sum()
     S += GaussianStats(total.N[parent], total.first[parent], total.second[parent]).times(share)
     return S.scale(n / S.N.sum())
-
-
-def _height(model: Gaussian, S: GaussianStats) -> np.ndarray:
-    """[K]: the log likelihood of the rows of each cluster with its label, up to what is the same for all divisions."""
-    shape, q = model.shape, model.update(S, S.N).posterior
-    log_det = shape.repeat * q.log_det - shape.D * np.log(q.nu)  # of covariances
-    return np.asarray(S.N * np.log(np.maximum(S.N, 1e-300)) - 0.5 * S.N * log_det)
 
 
 Summary = tuple[np.ndarray, np.ndarray]  # all of the data: its mean [D], and covariance [D, D] or variances [D]
@@ -183,12 +178,12 @@ def empty(
     mean, covariance = data
     shape, D = Shape(covariance_type, len(mean)), len(mean)
     frame = Frame.of(mean, covariance, covariance_type)
-    if shape.is_matrix:
-        reg = frame.covariances(reg_covar * np.eye(D))
-    else:
-        reg = frame.covariances(np.full(D, reg_covar))
-        reg = reg if covariance_type == "diag" else np.array(reg.sum())
-    prior = GaussianPrior.negligible(shape, reg)
+    one = np.eye(D) if shape.is_matrix else np.ones(D)
+    reg = frame.covariances(reg_covar * one)
+    if covariance_type == "spherical":
+        one, reg = np.array(one.sum()), np.array(reg.sum())
+    # Of maximum likelihood: it keeps a cluster without rows finite, as the Gaussian of all the data.
+    prior = GaussianPrior(NEGLIGIBLE, np.zeros(D), NEGLIGIBLE, NEGLIGIBLE * one, reg)
     if objective != "ml":
         beta = mean_precision_prior or (1.0 if objective == "vb" else prior.beta)
         m = frame.points(mean if mean_prior is None else np.asarray(mean_prior, np.float64))
@@ -201,10 +196,10 @@ def empty(
         prior = replace(prior, nu=nu, B=B)
     sizes = (prior.reg, prior.B, np.square(prior.m), np.square(frame.A))
     if not all(np.abs(size).max() < LARGEST_SQUARE for size in sizes):
-        what = (
-            "the values of X differ by so little, compared with reg_covar and the priors, that their squares are lost"
+        raise ValueError(
+            "the values of X differ by so little, compared with reg_covar and the priors, that their squares are lost: "
+            "multiply X by a constant"
         )
-        raise ValueError(f"{what}: multiply X by a constant")
     return Gaussian(covariance_type, objective, zero_mean, dtype, frame, prior, GaussianStats.zeros(shape, K))
 
 
@@ -269,7 +264,14 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, way: str, rng:
     every = np.concatenate([z, seeds])  # a seed belongs to its own cluster, also where two are equal
     own = np.concatenate([labels, np.arange(K, dtype=np.int32)])[:, None]
     share = np.concatenate([w, np.full(K, 1e-3 * w.sum() / len(w))])
-    return shrunk(moments(every, own, np.ones(own.shape), share, origin, model.shape), model)
+    S, shape = moments(every, own, np.ones(own.shape), share, origin, model.shape), model.shape
+    # A few more rows for each cluster, at its mean, with the average covariance. As many rows in all as before.
+    N, m = S.N.sum(), origin if model.zero_mean else S.first / np.maximum(S.N, 1e-300)[:, None]
+    within = (shape.unpacked(S.second) - shape.outer(S.N, m, m)).sum(axis=0) / N
+    more = np.full(K, 2.0 + (D if shape.name == "full" else 0.0))
+    second = shape.unpacked(S.second) + shape.spread(more, within) + shape.outer(more, m, m)
+    S = GaussianStats(S.N + more, S.first + more[:, None] * m, shape.packed(second))
+    return S.scale(N / S.N.sum())
 
 
 def given(model: Gaussian, r: np.ndarray, table: Rows, weight: np.ndarray | None) -> Gaussian:
@@ -297,18 +299,6 @@ def whole(model: Gaussian, x: np.ndarray, w: np.ndarray | None) -> Gaussian:
     z = model.frame.points(x.astype(np.float64))
     S = moments(z, *everyone(np.ones((len(z), 1))), w, np.zeros((1, z.shape[1])), model.shape)
     return model.update(S, S.N)
-
-
-def shrunk(S: GaussianStats, model: Gaussian) -> GaussianStats:
-    """A few more rows for each cluster, at its mean, with the average covariance. As many rows in all as before."""
-    shape, N = model.shape, S.N.sum()
-    some = 2.0 + (shape.D if shape.name == "full" else 0.0)
-    m = np.zeros_like(S.first) if model.zero_mean else S.first / np.maximum(S.N, 1e-300)[:, None]
-    within = (shape.unpacked(S.second) - shape.outer(S.N, m, m)).sum(axis=0) / N
-    more = np.full(len(S.N), some)
-    second = shape.unpacked(S.second) + shape.spread(more, within) + shape.outer(more, m, m)
-    out = GaussianStats(S.N + more, S.first + more[:, None] * m, shape.packed(second))
-    return out.scale(N / out.N.sum())
 
 
 # How strong the prior is, where its user leaves that open.

@@ -103,7 +103,17 @@ def lloyd(
     centres, best = _lloyd(x, weight, means(x, weight, K, labels), steps)
     left = left if K > 2 else 0
     while left:
-        others, spread = _lloyd(x, weight, _swapped(x, weight, centres, rng), steps)
+        # The centre that rows would miss least goes to a row of the group with the largest spread.
+        distances = divergences(x, centres.astype(x.dtype), zero_mean=False)
+        labels = distances.argmin(axis=0)
+        near, next_near = np.partition(distances, 1, axis=0)[:2]
+        missed, wide = (np.bincount(labels, weight * d, K) for d in (next_near - near, near))
+        lost = int(np.argmin(missed))
+        wide[lost] = -1.0
+        mass = np.cumsum(np.where(labels == np.argmax(wide), weight * near, 0.0))
+        moved = centres.copy()
+        moved[lost] = x[min(np.searchsorted(mass, rng.random() * mass[-1], side="right"), len(x) - 1)]
+        others, spread = _lloyd(x, weight, moved, steps)
         left -= not spread < best * (1 - least)
         if spread < best * (1 - 1e-6):
             centres, best = others, spread
@@ -126,20 +136,6 @@ def _lloyd(x: np.ndarray, weight: np.ndarray, centres: np.ndarray, steps: int) -
         if not spread < before:
             break
     return centres, spread
-
-
-def _swapped(x: np.ndarray, weight: np.ndarray, centres: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Centres after the one that rows would miss least has moved to a row of the group with the largest spread."""
-    distances, K = divergences(x, centres.astype(x.dtype), zero_mean=False), len(centres)
-    labels = distances.argmin(axis=0)
-    near, next_near = np.partition(distances, 1, axis=0)[:2]
-    missed, wide = (np.bincount(labels, weight * d, K) for d in (next_near - near, near))
-    lost = int(np.argmin(missed))
-    wide[lost] = -1.0
-    mass = np.cumsum(np.where(labels == np.argmax(wide), weight * near, 0.0))
-    moved = centres.copy()
-    moved[lost] = x[min(np.searchsorted(mass, rng.random() * mass[-1], side="right"), len(x) - 1)]
-    return moved
 
 
 def nearest(x: np.ndarray, centres: np.ndarray, zero_mean: bool = False) -> np.ndarray:

@@ -76,9 +76,6 @@ class StickBreaking(Stored):
     def uniform(cls, prior: float, K: int, objective: str = "vb") -> StickBreaking:
         return cls(prior, np.zeros((2, K)), objective).update(np.ones(K))
 
-    def _prior(self) -> np.ndarray:  # [2, K]
-        return np.broadcast_to(np.array([[1.0], [self.prior]]), self.sticks.shape)
-
     def log_weights(self) -> np.ndarray:
         """E[log pi_k] = E[log v_k] + sum of E[log(1 - v_j)], j < k.  Eq. (1.12)."""
         log_stop, log_go = dirichlet.expected_log(self.sticks, objective=self.objective)
@@ -95,11 +92,12 @@ class StickBreaking(Stored):
 
     def update(self, N: np.ndarray) -> StickBreaking:
         """Conjugate update.  Eq. (1.11)."""
-        return replace(self, sticks=self._prior() + reached(N))
+        return replace(self, sticks=np.array([[1.0], [self.prior]]) + reached(N))
 
     def bound(self, N: np.ndarray) -> float:
         """Eq. (1.13): (0.3) or (0.5) for each stick."""
-        return dirichlet.bound(reached(N), self._prior(), self.sticks, self.objective)
+        prior = np.broadcast_to(np.array([[1.0], [self.prior]]), self.sticks.shape)
+        return dirichlet.bound(reached(N), prior, self.sticks, self.objective)
 
 
 def reached(N: np.ndarray) -> np.ndarray:
@@ -291,10 +289,10 @@ class Admixture(ClusterModel):
         new: np.ndarray = sum((share @ stats.N for share, stats in born), np.zeros(len(parts)))
 
         def of(x: np.ndarray) -> np.ndarray:
-            found = parts @ x
+            shares = parts @ x
             if born:
-                found += max(float(x.sum() - found.sum()), 0.0) * new / new.sum()
-            return np.asarray(found * (x.sum() / found.sum()))
+                shares += max(float(x.sum() - shares.sum()), 0.0) * new / new.sum()
+            return np.asarray(shares * (x.sum() / shares.sum()))
 
         return replace(self, prior=self.prior.rescaled(of), likelihood=likelihood, sizes=N)
 

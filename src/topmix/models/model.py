@@ -71,12 +71,8 @@ class Assignment(NamedTuple):
     tables: SomeTables = None
 
 
-class ClusterSums(NamedTuple):
-    """What rows give to clusters, without their assignment."""
-
-    S: SomeSums  # the likelihood's own statistic
-    N: np.ndarray  # [K]
-    entropy: float  # summed over rows
+# What rows give to clusters, without their assignment: the likelihood's own statistic, N [K], and the summed entropy.
+ClusterSums: TypeAlias = tuple[SomeSums, np.ndarray, float]
 
 
 class Likelihood(Protocol):

@@ -8,6 +8,8 @@ every direction. The scatter of directions is N - |sum of rows|.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from topmix.base.fields import CheckedReader, Writer
@@ -19,15 +21,15 @@ KEPT = 0.4  # of a cluster's rows, and of its scatter in any direction
 HALVINGS = 5
 
 
+@dataclass
 class Momentum:
     """Of the passes of one fit. Where a pass ends lower than the one before, the next begins without, and those after
     it go half as far."""
 
-    def __init__(self, reach: float):
-        self.reach = reach  # how many times what the last pass changed is added
-        self._before: MixtureStats | None = None  # the total a pass ago
-        self._height = -np.inf  # the objective a pass ago
-        self._step: MixtureStats | None = None
+    reach: float  # how many times what the last pass changed is added
+    _before: MixtureStats | None = None  # the total a pass ago
+    _height: float = -np.inf  # the objective a pass ago
+    _step: MixtureStats | None = None
 
     @staticmethod
     def suits(model: object) -> bool:
@@ -66,11 +68,10 @@ class Momentum:
 
     @classmethod
     def read(cls, file: CheckedReader, likelihood: Likelihood, K: int) -> Momentum:
-        made, before = cls(file.number("reach", 0.0)), file.at("before")
-        made._height = file.number("height")
-        if before.has("N"):
-            made._before = MixtureStats.read(before, S=likelihood.read_sums(before.at("S"), K), K=K)
-        return made
+        at, before = file.at("before"), None
+        if at.has("N"):
+            before = MixtureStats.read(at, S=likelihood.read_sums(at.at("S"), K), K=K)
+        return cls(file.number("reach", 0.0), before, file.number("height"))
 
 
 def step_of(clusters: Likelihood, now: MixtureStats, change: MixtureStats, most: float) -> MixtureStats:

@@ -100,68 +100,64 @@ class ResponsePrior(DocumentPrior):
     def read_like(self, file: CheckedReader, K: int, posterior: str) -> DocumentPrior:
         return self.base.read_like(file, K, posterior)  # type: ignore[return-value]
 
-    def log_likelihood(self, found: Responded) -> Array:
+    def log_likelihood(self, documents: Responded) -> Array:
         """[documents] a bound on E log p(y), from the shares of topics alone.  Eqs. (3.42), (3.44)"""
         if self.precision:
-            eta = self.coefficients[0][found.topic][:, None]
-            m = found.mean(eta)[:, 0]
-            v = found.mean((eta - m[found.doc][:, None]) ** 2)[:, 0]
-            return 0.5 * (np.log(self.precision / (2 * np.pi)) - self.precision * ((found.y - m) ** 2 + v / found.n))
-        return _of_classes(self.coefficients, found)[0]
+            eta = self.coefficients[0][documents.topic][:, None]
+            m = documents.mean(eta)[:, 0]
+            v = documents.mean((eta - m[documents.doc][:, None]) ** 2)[:, 0]
+            return 0.5 * (
+                np.log(self.precision / (2 * np.pi)) - self.precision * ((documents.y - m) ** 2 + v / documents.n)
+            )
+        return _of_classes(self.coefficients, documents)[0]
 
-    def responding_to(self, found: Responded) -> ResponsePrior:
-        """With coefficients that make these responses more probable."""
-        if not len(found.y):
+    def responding_to(self, documents: Responded) -> ResponsePrior:
+        """With coefficients that make these responses more probable: of classes, by some steps of L-BFGS up a concave
+        function; of numbers the best, Eq. (3.46), and then the best precision."""
+        if not len(documents.y):
             return self
-        return self._of_numbers(found) if self.precision else self._of_classes(found)
-
-    def _of_numbers(self, found: Responded) -> ResponsePrior:
-        """The best coefficients, Eq. (3.46), and then the best precision."""
-        K = self.coefficients.shape[1]
-        Z = np.zeros((len(found.n), K))
-        Z[found.doc, found.topic] = found.share
-        with one_thread():
-            gram = (Z.T * (1.0 - 1.0 / found.n)) @ Z + np.diag(Z.T @ (1.0 / found.n))
-            ridge = RIDGE / self.precision
-            eta = np.linalg.solve(gram + ridge * np.eye(K), Z.T @ found.y)
-            left = float(np.sum(found.y**2) - 2 * eta @ (Z.T @ found.y) + eta @ gram @ eta)
-        variance = max(left / len(found.y), SMALLEST_VARIANCE)
-        return replace(self, coefficients=np.asarray(eta[None, :], np.float64), precision=1.0 / variance)
-
-    def _of_classes(self, found: Responded) -> ResponsePrior:
-        """Some steps of L-BFGS up a concave function."""
+        if self.precision:
+            K, n, y = self.coefficients.shape[1], documents.n, documents.y
+            Z = np.zeros((len(n), K))
+            Z[documents.doc, documents.topic] = documents.share
+            with one_thread():
+                gram = (Z.T * (1.0 - 1.0 / n)) @ Z + np.diag(Z.T @ (1.0 / n))
+                best = np.linalg.solve(gram + RIDGE / self.precision * np.eye(K), Z.T @ y)
+                left = float(np.sum(y**2) - 2 * best @ (Z.T @ y) + best @ gram @ best)
+            variance = max(left / len(y), SMALLEST_VARIANCE)
+            return replace(self, coefficients=np.asarray(best[None, :], np.float64), precision=1.0 / variance)
         from scipy.optimize import minimize  # here, because others do without it
 
         shape = self.coefficients.shape
 
         def loss(x: Array) -> tuple[float, Array]:
             eta = x.reshape(shape)
-            f, gradient = _of_classes(eta, found, want_gradient=True)
+            f, gradient = _of_classes(eta, documents, want_gradient=True)
             return 0.5 * RIDGE * float(x @ x) - float(f.sum()), (RIDGE * eta - gradient).ravel()
 
         with one_thread():
-            best = minimize(loss, self.coefficients.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
-        return replace(self, coefficients=best.x.reshape(shape))
+            end = minimize(loss, self.coefficients.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+        return replace(self, coefficients=end.x.reshape(shape))
 
 
 def _without_responses(total: TopicStats) -> TopicStats:
     return replace(total, T=total.T[:-1])
 
 
-def _of_classes(eta: Array, found: Responded, *, want_gradient: bool = False) -> tuple[Array, Array]:
+def _of_classes(eta: Array, documents: Responded, *, want_gradient: bool = False) -> tuple[Array, Array]:
     """[documents] eta_y . zbar - log sum_c h_c^n, with h_c the mean of exp(eta_ck / n), and its gradient, summed."""
-    K, n, y = eta.shape[1], found.n, found.y.astype(np.int64)
-    x = eta.T[found.topic]  # [entries, C]
-    A = np.expm1(np.minimum(x / n[found.doc][:, None], MOST_PER_TOKEN))
-    h = np.maximum(found.mean(A), 1e-12 - 1.0)  # less one
+    K, n, y = eta.shape[1], documents.n, documents.y.astype(np.int64)
+    x = eta.T[documents.topic]  # [entries, C]
+    A = np.expm1(np.minimum(x / n[documents.doc][:, None], MOST_PER_TOKEN))
+    h = np.maximum(documents.mean(A), 1e-12 - 1.0)  # less one
     logits = n[:, None] * np.log1p(h)
     norm = logsumexp(logits, axis=1)
-    own = np.bincount(found.doc, found.share * x[np.arange(len(x)), y[found.doc]], minlength=len(n))
+    own = np.bincount(documents.doc, documents.share * x[np.arange(len(x)), y[documents.doc]], minlength=len(n))
     if not want_gradient:
         return own - norm, np.zeros(0)
     g = np.exp(logits - norm[:, None]) / (1.0 + h)
-    by_entry = -g[found.doc] * (1.0 + A) * (x < MOST_PER_TOKEN * n[found.doc][:, None])
-    by_entry[np.arange(len(x)), y[found.doc]] += 1.0
-    by_entry *= found.share[:, None]
-    gradient = [np.bincount(found.topic, column, minlength=K) for column in by_entry.T]
+    by_entry = -g[documents.doc] * (1.0 + A) * (x < MOST_PER_TOKEN * n[documents.doc][:, None])
+    by_entry[np.arange(len(x)), y[documents.doc]] += 1.0
+    by_entry *= documents.share[:, None]
+    gradient = [np.bincount(documents.topic, column, minlength=K) for column in by_entry.T]
     return own - norm, np.array(gradient, np.float64)

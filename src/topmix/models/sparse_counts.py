@@ -80,10 +80,6 @@ class Pairs(Stored):
         sizes, topic, value = (np.concatenate(parts) for parts in zip(*blocks))
         return cls(np.concatenate([[0], np.cumsum(sizes)]), topic, value)
 
-    @property
-    def nbytes(self) -> int:
-        return self.indptr.nbytes + self.topic.nbytes + self.value.nbytes
-
     def add_to(self, out: np.ndarray, words: np.ndarray) -> None:
         """Fills out [words, K] with the counts of these words."""
         begin, end = self.indptr[words], self.indptr[words + 1]
@@ -123,7 +119,7 @@ class SparseCounts(Stored):
 
     @property
     def nbytes(self) -> int:
-        return self.single.nbytes + self.double.nbytes
+        return sum(p.indptr.nbytes + p.topic.nbytes + p.value.nbytes for p in (self.single, self.double))
 
     @classmethod
     def if_smaller(cls, raw: np.ndarray | SparseCounts) -> SparseCounts | None:
@@ -134,8 +130,8 @@ class SparseCounts(Stored):
         least = 2 * 8 * (V + 1) + 6 * sum(int(np.count_nonzero(raw[words])) for words in blocks(V, K))
         if least >= raw.nbytes:
             return None
-        found = cls.of(raw)
-        return found if found.nbytes < raw.nbytes else None
+        sparse = cls.of(raw)
+        return sparse if sparse.nbytes < raw.nbytes else None
 
     @classmethod
     def of(cls, raw: np.ndarray) -> SparseCounts:
@@ -149,9 +145,9 @@ class SparseCounts(Stored):
             with np.errstate(over="ignore"):
                 single = value.astype(np.float32)
             is_double = single != value
-            for found, chosen, kept in ((singles, ~is_double, single), (doubles, is_double, value)):
+            for parts, chosen, counts in ((singles, ~is_double, single), (doubles, is_double, value)):
                 sizes = np.bincount(word[chosen], minlength=len(block))
-                found.append((sizes, topic[chosen].astype(np.uint16), kept[chosen]))
+                parts.append((sizes, topic[chosen].astype(np.uint16), counts[chosen]))
         return cls(SinglePairs.of(singles), DoublePairs.of(doubles), K)
 
     def __getitem__(self, words: np.ndarray) -> np.ndarray:
@@ -209,9 +205,6 @@ class Sparse(Numbers):
 
 class Counts(Numbers):
     """Counts [V, K] in the form that is smaller, an array or SparseCounts."""
-
-    def __init__(self) -> None:
-        super().__init__("V", "K")
 
     def read(self, file: CheckedReader, name: str, sizes: Sizes) -> np.ndarray | SparseCounts:  # type: ignore[override]
         if file.has(f"{name}.single"):

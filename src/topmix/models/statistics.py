@@ -20,12 +20,10 @@ from topmix.models.stored import Ids, Nested, Numbers, Starts, Stored, number
 class Additive:
     """For dataclasses: arrays and numbers add, nested statistics add themselves."""
 
-    def values(self) -> list[SomeSums]:
-        return [getattr(self, f.name) for f in fields(self)]  # type: ignore[arg-type]
-
     def add(self, other: Self, weight: float = 1.0) -> Self:
         """self += weight * other, in place."""
-        for f, mine, theirs in zip(fields(self), self.values(), other.values()):  # type: ignore[arg-type]
+        for f in fields(self):  # type: ignore[arg-type]
+            mine, theirs = getattr(self, f.name), getattr(other, f.name)
             if isinstance(mine, float):
                 setattr(self, f.name, mine + weight * theirs)
             elif isinstance(mine, np.ndarray):
@@ -36,11 +34,13 @@ class Additive:
 
     def __add__(self, other: Self) -> Self:
         """The sum, as a new value. Unlike `add` it also works for what shards report."""
-        return type(self)(*map(add, self.values(), other.values()))
+        names = (f.name for f in fields(self))  # type: ignore[arg-type]
+        return type(self)(*(getattr(self, name) + getattr(other, name) for name in names))
 
     def scale(self, c: float) -> Self:
         """self *= c, in place."""
-        for f, mine in zip(fields(self), self.values()):  # type: ignore[arg-type]
+        for f in fields(self):  # type: ignore[arg-type]
+            mine = getattr(self, f.name)
             if isinstance(mine, np.ndarray):
                 mine *= c
             elif isinstance(mine, float):
@@ -216,12 +216,6 @@ class PseudoCounts(Stored):
         word = np.repeat(np.arange(len(counts)), np.diff(self.indptr))
         counts[word, self.topic] += self.value
         return counts
-
-    def grown(self, n_words: int) -> PseudoCounts:
-        """The same sparse rows, with room for new words at the end."""
-        rows = self.by_word()
-        rows.resize((n_words, rows.shape[1]))
-        return PseudoCounts.sparse(rows)
 
     @classmethod
     def read(cls, file: CheckedReader, **given: Any) -> PseudoCounts:

@@ -68,44 +68,6 @@ class HeldWords(Stored):
         """Words and topics that do not go together."""
         return np.repeat(np.arange(self.banned.shape[0]), np.diff(self.banned.indptr)), self.banned.indices
 
-    def of_words(self, words: np.ndarray) -> HeldWords:
-        """These words alone, with the sizes of topics as they are."""
-        return HeldWords(sp.csr_array(self.banned[words]), self.topics, self.counts[:, words], self.sizes)
-
-    def grown(self, n_words: int) -> HeldWords:
-        """With room for new words at the end: none is banned, and frozen topics have none of them."""
-        banned, new = self.banned.copy(), n_words - self.banned.shape[0]
-        banned.resize((n_words, banned.shape[1]))
-        return HeldWords(banned, self.topics, np.pad(self.counts, ((0, 0), (0, new))), self.sizes)
-
-    def norm(self, norm: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        """[K] tokens and prior counts of each topic; `prior` [K] are the latter."""
-        norm[self.topics] = self.sizes + prior[self.topics]
-        return norm
-
-    def hold_tables(
-        self,
-        posterior: str,
-        prior: np.ndarray,
-        norm: np.ndarray,
-        cols: np.ndarray,
-        table: np.ndarray,
-        scale: np.ndarray,
-    ) -> None:
-        """Changes rows of a table in place, and the logarithms that they were divided by. prior is [words, n]."""
-        for k, log_phi in zip(self.topics, self.log_words(posterior, prior, norm, cols)):
-            table[:, k] = np.exp(np.minimum(log_phi - scale, MOST))
-        banned = self.banned[cols]
-        n_banned = np.diff(banned.indptr)
-        pairs = np.repeat(np.arange(len(cols)), n_banned), banned.indices
-        rows = np.arange(len(cols)) if len(self.topics) else np.flatnonzero(n_banned)
-        table[pairs] = LEAST
-        largest = table[rows].max(axis=1)
-        rows, largest = rows[largest != 1.0], largest[largest != 1.0]
-        scale[rows] += np.log(largest.astype(np.float64))
-        table[rows] = np.maximum(table[rows] / largest[:, None], LEAST)
-        table[pairs] = LEAST
-
     def log_words(self, posterior: str, prior: np.ndarray, norm: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """[n, words] log probabilities of words in the frozen topics, or their expectations."""
         pseudo, of = self.counts[:, cols] + prior.T, norm[self.topics][:, None]
@@ -184,17 +146,29 @@ class TopicWords(Stored):
 
     def weights(self, cols: np.ndarray, norm: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """[words, K] weights of words in topics, each row over its largest entry, and the logarithm of that entry."""
-        table, log_scale = self.total.table(self.posterior, self.eta, self.extra, norm, cols)
-        if self.held is not None:
-            cols = np.asarray(cols)
-            self.held.hold_tables(self.posterior, self._held_prior(self.eta, cols), norm, cols, table, log_scale)
+        (table, log_scale), held = self.total.table(self.posterior, self.eta, self.extra, norm, cols), self.held
+        if held is None:
+            return table, log_scale
+        cols = np.asarray(cols)
+        prior, banned = self._held_prior(cols), held.banned[cols]
+        for k, log_phi in zip(held.topics, held.log_words(self.posterior, prior, norm, cols)):
+            table[:, k] = np.exp(np.minimum(log_phi - log_scale, MOST))
+        n_banned = np.diff(banned.indptr)
+        pairs = np.repeat(np.arange(len(cols)), n_banned), banned.indices
+        rows = np.arange(len(cols)) if len(held.topics) else np.flatnonzero(n_banned)
+        table[pairs] = LEAST
+        largest = table[rows].max(axis=1)
+        rows, largest = rows[largest != 1.0], largest[largest != 1.0]
+        log_scale[rows] += np.log(largest.astype(np.float64))
+        table[rows] = np.maximum(table[rows] / largest[:, None], LEAST)
+        table[pairs] = LEAST
         return table, log_scale
 
-    def _held_prior(self, eta: np.ndarray, words: np.ndarray | None = None) -> np.ndarray:
+    def _held_prior(self, words: np.ndarray | None = None) -> np.ndarray:
         """[words, n] prior counts of words (all of them for None) in the frozen topics."""
         assert self.held is not None
         of, rows = self.held.topics, np.arange(self.shape[0]) if words is None else words
-        prior = np.array(np.broadcast_to(eta, self.shape)[np.ix_(rows, of)])
+        prior = np.array(np.broadcast_to(self.eta, self.shape)[np.ix_(rows, of)])
         if self.extra is not None and len(of):
             prior += self.extra.by_word()[rows][:, of].toarray()
         return prior
@@ -214,16 +188,21 @@ class TopicWords(Stored):
 
     def norm(self) -> np.ndarray:
         """[K] tokens and prior counts of each topic."""
-        norm, total = self.total.totals + self.prior_totals(), self.total
+        total, prior = self.total, self.prior_totals()
+        norm = total.totals + prior
         if total.pseudo is not None:
             norm += total.pseudo_weight * total.pseudo.totals
-        return norm if self.held is None else self.held.norm(norm, self.prior_totals())
+        if self.held is not None:
+            norm[self.held.topics] = self.held.sizes + prior[self.held.topics]
+        return norm
 
     def of_words(self, words: np.ndarray) -> TopicWords:
         """These words alone: a small model, with the sizes of topics as they are."""
         total = WordTotal(self.total.raw_rows(words), self.total.totals, self.total.factor)
         extra = None if self.extra is None else PseudoCounts.sparse(self.extra.by_word()[words])
-        held = None if self.held is None else self.held.of_words(words)
+        held = self.held
+        if held is not None:
+            held = replace(held, banned=sp.csr_array(held.banned[words]), counts=held.counts[:, words])
         eta = self.eta if len(self.eta) == 1 else self.eta[words]
         return replace(self, eta=eta, total=total, extra=extra, held=held)
 
@@ -231,17 +210,14 @@ class TopicWords(Stored):
         """[K, V] eta + S."""
         topics = self.total.by_topic(self.eta, self.extra)
         if self.held is not None:
-            topics[self.held.topics] = self.held.counts + self._held_prior(self.eta).T
+            topics[self.held.topics] = self.held.counts + self._held_prior().T
             word, topic = self.held.pairs()
             topics[topic, word] = BANNED * topics.min()
         return topics
 
-    def _smoothed(self) -> TopicWords:
-        return self if self.smoothing is None else replace(self, eta=np.full((1, 1), self.smoothing))
-
     def mean(self) -> np.ndarray:
         """[K, V] probabilities, rows sum to one: E[phi], or with `smoothing` in the place of eta."""
-        now = self._smoothed()
+        now = self if self.smoothing is None else replace(self, eta=np.full((1, 1), self.smoothing))
         if self.held is None:
             return self.total.by_topic(now.eta, self.extra, as_shares=True)
         topics = now.pseudo_counts()
@@ -249,7 +225,7 @@ class TopicWords(Stored):
 
     def mean_of(self, words: np.ndarray) -> np.ndarray:
         """[words, K] the same for some words."""
-        topics = self._smoothed()
+        topics = self if self.smoothing is None else replace(self, eta=np.full((1, 1), self.smoothing))
         if self.held is not None:
             return np.ascontiguousarray((topics.of_words(words).pseudo_counts() / topics.norm()[:, None]).T)
         counts = self.total.rows(words)
@@ -260,41 +236,33 @@ class TopicWords(Stored):
         return counts
 
     def bound(self) -> float:
-        """The words' part of the objective at lam = eta + S.  Eq. (3.10). Frozen topics are where they are, and what
-        documents have of a banned word counts as if it were allowed."""
-        is_point = self.posterior == "collapsed" and not self.bounds_evidence
+        """The words' part of the objective at lam = eta + S.  Eq. (3.10). What documents have of a banned word counts
+        as if it were allowed. Frozen topics are where they are: their terms at S are replaced by those at their own."""
+        (V, K), is_point = self.shape, self.posterior == "collapsed" and not self.bounds_evidence
         kind = "collapsed" if is_point else "variational"
         sum_of_words, norm = self.total.bound(kind, self.eta, self.extra)
-        if self.held is not None and len(self.held.topics):
-            return self._bound_held(is_point, sum_of_words, norm)
         if is_point:  # sum (S + eta) log phi
-            return sum_of_words - float(xlogy(norm, norm).sum())
-        return self._bound_of_dirichlets(sum_of_words, norm)
-
-    def _bound_of_dirichlets(self, sum_of_words: float, norm: np.ndarray) -> float:
-        V, K = self.shape
-        prior = np.broadcast_to(self.eta, (len(self.eta), K))
-        each = gammaln(prior).sum() * (V if self.eta.shape[0] == 1 else 1)
-        if self.extra is not None:
-            word = np.repeat(np.arange(V), np.diff(self.extra.indptr))
-            base = np.broadcast_to(self.eta, (V, K))[word, self.extra.topic]
-            each += float(np.sum(gammaln(base + self.extra.value) - gammaln(base)))
-        return float(gammaln(self.prior_totals()).sum() - each - gammaln(norm).sum() + sum_of_words)
-
-    def _bound_held(self, is_point: bool, sum_of_words: float, norm: np.ndarray) -> float:
-        """Free topics at their optimum as before; of frozen ones, the terms at S are replaced by those at their own."""
-        assert self.held is not None
-        of, prior = self.held.topics, self._held_prior(self.eta)
+            value = sum_of_words - float(xlogy(norm, norm).sum())
+        else:
+            prior = np.broadcast_to(self.eta, (len(self.eta), K))
+            each = gammaln(prior).sum() * (V if self.eta.shape[0] == 1 else 1)
+            if self.extra is not None:
+                word = np.repeat(np.arange(V), np.diff(self.extra.indptr))
+                base = np.broadcast_to(self.eta, (V, K))[word, self.extra.topic]
+                each += float(np.sum(gammaln(base + self.extra.value) - gammaln(base)))
+            value = float(gammaln(self.prior_totals()).sum() - each - gammaln(norm).sum() + sum_of_words)
+        if self.held is None or not len(self.held.topics):
+            return value
+        of, held_prior = self.held.topics, self._held_prior()
         tokens = np.maximum(self.total.raw[:, of].T * self.total.factor, 0.0)
-        now, own = tokens + prior.T, self.held.counts + prior.T  # [n, V] the optimum, and where they are
-        kind, words = "collapsed" if is_point else "variational", np.arange(self.shape[0])
-        log_phi = self.held.log_words(kind, prior, self.norm(), words)
+        now, own = tokens + held_prior.T, self.held.counts + held_prior.T  # [n, V] the optimum, and where they are
+        log_phi = self.held.log_words(kind, held_prior, self.norm(), np.arange(V))
         if is_point:
             at_optimum = float(xlogy(now, now).sum() - xlogy(norm[of], norm[of]).sum())
-            return sum_of_words - float(xlogy(norm, norm).sum()) - at_optimum + float(np.sum(now * log_phi))
+            return value - at_optimum + float(np.sum(now * log_phi))
         at_optimum = float(gammaln(now).sum() - gammaln(norm[of]).sum())
         there = float(gammaln(own).sum() - gammaln(own.sum(axis=1)).sum() + np.sum((now - own) * log_phi))
-        return self._bound_of_dirichlets(sum_of_words, norm) - at_optimum + there
+        return value - at_optimum + there
 
     def check_fields(self) -> None:
         if self.learned and self.eta.size > 1:

@@ -51,10 +51,6 @@ class DocumentOptions:
     own_discount: float = 0.0  # part of a document's own tokens that it does not see in the topics' counts
     sampling: Sampling | None = None
 
-    def plain(self) -> DocumentOptions:
-        """For documents that are not of the fit."""
-        return replace(self, sampling=None)
-
     def L(self, K: int) -> int:
         return K if self.n_active is None else min(self.n_active, K)
 
@@ -110,9 +106,16 @@ class TopicModel:
             return replace(self, words=words)
         if words.eta.shape[0] > 1:
             raise ValueError("new words need a topic_word_prior that is one number, or one per topic, not one per word")
+        (V_before, K), extra, held = words.shape, words.extra, words.held
         words.total.grow(V)
-        extra = None if words.extra is None else words.extra.grown(V)
-        held = None if words.held is None else words.held.grown(V)
+        if extra is not None:
+            rows = extra.by_word()
+            rows.resize((V, K))
+            extra = PseudoCounts.sparse(rows)
+        if held is not None:  # no new word is banned, and frozen topics have none of them
+            banned = held.banned.copy()
+            banned.resize((V, K))
+            held = replace(held, banned=banned, counts=np.pad(held.counts, ((0, 0), (0, V - V_before))))
         return replace(self, words=replace(words, extra=extra, held=held))
 
     def pseudo_counts(self) -> TopicStats:
@@ -184,17 +187,16 @@ OWN_AGAIN = 0.9  # the same share for a topic that starts again
 
 def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> PseudoCounts:
     X = corpus.to_scipy()
-    mean, rows = _mean(X), np.flatnonzero(np.diff(X.indptr))
+    rows, (mean, damping, common) = np.flatnonzero(np.diff(X.indptr)), _damped(X)
     rows = rows if len(rows) else np.arange(X.shape[0])
-    damping = _damping(mean)
     n_background = min(K - 1, round(BACKGROUND * K * float(mean @ (1.0 - damping))))
     size, n_docs = min(PSEUDO_TOKENS, corpus.n_tokens / K), min(DOCUMENTS_PER_BACKGROUND, len(rows))
 
     background = [rng.choice(rows, n_docs, replace=False) for _ in range(n_background)]
     chosen = rng.choice(rows, K - n_background, replace=len(rows) < K - n_background)
-    share, own = _blend(X[chosen], OWN, mean * damping, damping, size)
+    share, own = _blend(X[chosen], OWN, common, damping, size)
     means = [sp.csr_array(size * _mean(X[np.sort(docs)])[None]) for docs in background]
-    return PseudoCounts.of(mean * damping, np.append(np.zeros(n_background), share), sp.vstack([*means, own], "csr"))
+    return PseudoCounts.of(common, np.append(np.zeros(n_background), share), sp.vstack([*means, own], "csr"))
 
 
 def restarted(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> PseudoCounts | None:
@@ -203,22 +205,18 @@ def restarted(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> Ps
     if len(small) == 0 or corpus.n_tokens == 0:
         return None
     X = corpus.to_scipy()
-    lengths = row_sums(X.indptr, X.data)
-    mean = _mean(X)
-    damping = _damping(mean)
+    lengths, (_, damping, common) = row_sums(X.indptr, X.data), _damped(X)
     chosen = rng.choice(len(lengths), len(small), p=lengths / lengths.sum())
     share = np.zeros(K)
-    share[small], part = _blend(X[chosen], OWN_AGAIN, mean * damping, damping, float(sizes.mean()))
-    return PseudoCounts.of(mean * damping, share, _placed(part, small, K))
+    share[small], part = _blend(X[chosen], OWN_AGAIN, common, damping, float(sizes.mean()))
+    return PseudoCounts.of(common, share, _placed(part, small, K))
 
 
 def at_seeds(corpus: Corpus, start: PseudoCounts, seeds: PseudoCounts) -> PseudoCounts:
     """The same start, where seeded topics begin with documents that have many of their seed words. With a start
     elsewhere a topic would have moved away before its prior is felt."""
     X, by_topic = corpus.to_scipy(), sp.csr_array(seeds.by_word().T)  # [D, V], [K, V]
-    seeded = np.flatnonzero(np.diff(by_topic.indptr))
-    mean = _mean(X)
-    damping = _damping(mean)
+    seeded, (mean, damping, common) = np.flatnonzero(np.diff(by_topic.indptr)), _damped(X)
     present = sp.csr_array((np.ones(X.nnz, np.float32), X.indices, X.indptr), X.shape)
     begins = []
     for k in seeded:
@@ -231,10 +229,10 @@ def at_seeds(corpus: Corpus, start: PseudoCounts, seeds: PseudoCounts) -> Pseudo
         begins.append(sp.csr_array(begin[None]))
     share, own = start.share.copy(), sp.csr_array(start.by_word().T)
     size = float(start.totals[seeded].mean())
-    share[seeded], part = _blend(sp.vstack(begins, "csr"), OWN_SEED, mean * damping, damping, size)
+    share[seeded], part = _blend(sp.vstack(begins, "csr"), OWN_SEED, common, damping, size)
     others = np.delete(np.arange(len(share)), seeded)
     own = _placed(own[others], others, len(share)) + _placed(part, seeded, len(share))
-    return PseudoCounts.of(mean * damping, share, sp.csr_array(own))
+    return PseudoCounts.of(common, share, sp.csr_array(own))
 
 
 def documents(corpus: Corpus, K: int, rng: np.random.Generator) -> PseudoCounts:
@@ -271,9 +269,11 @@ def _placed(rows: sp.csr_array, topics: np.ndarray, K: int) -> sp.csr_array:
     return where @ rows
 
 
-def _damping(mean: np.ndarray) -> np.ndarray:
-    common = max(COMMON, TIMES_THE_MEAN / len(mean))
-    return 1.0 / (1.0 + (mean / common) ** 2)
+def _damped(X: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """[V] shares of words, what common ones are multiplied by, and the product."""
+    mean = _mean(X)
+    damping = 1.0 / (1.0 + (mean / max(COMMON, TIMES_THE_MEAN / len(mean))) ** 2)
+    return mean, damping, mean * damping
 
 
 def _blend(

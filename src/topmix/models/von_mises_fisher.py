@@ -75,10 +75,6 @@ class VonMisesFisher(Stored, Likelihood):
     N: Annotated[np.ndarray, Numbers("K")]  # rows of each cluster
     concentration_type: Annotated[str, choice(*CONCENTRATIONS)] = "free"  # "tied": the same for all clusters
 
-    @property
-    def n_features(self) -> int:
-        return len(self.data_mean)
-
     def zeros(self, n_features: int, K: int) -> DirectionStats:
         return DirectionStats(np.zeros((K, n_features)))
 
@@ -90,7 +86,7 @@ class VonMisesFisher(Stored, Likelihood):
 
     @cached_property
     def parameters(self) -> Parameters:
-        D, b = self.n_features, self.prior_rows if self.objective == "map" else 0.0
+        D, b = len(self.data_mean), self.prior_rows if self.objective == "map" else 0.0
         N = np.maximum(self.N, 0.0)  # rounding may leave negative numbers
         R = self.total.resultant + NEGLIGIBLE * self.data_mean
         length = np.sqrt(np.einsum("kd,kd->k", R, R))
@@ -139,13 +135,10 @@ class VonMisesFisher(Stored, Likelihood):
     @cached_property
     def _tables(self) -> DirectionTables:
         p = self.parameters
-        dtype = np.float64 if self.dtype == "float64" or self.rounding() > TOLERANCE else np.float32
+        # Nats that a score may lose in float32: log C_D(kappa) and kappa mu'x are both about kappa, and cancel.
+        rounding = most_of(p.kappa, self.N) * 2.0**-24
+        dtype = np.float64 if self.dtype == "float64" or rounding > TOLERANCE else np.float32
         return DirectionTables((p.kappa[:, None] * p.mu).astype(dtype), p.log_peak - p.kappa)
-
-    def rounding(self) -> float:
-        """Nats that a score may lose in float32, in clusters that hold 99 of 100 rows: log C_D(kappa) and kappa mu'x
-        are both about kappa, and cancel."""
-        return most_of(self.parameters.kappa, self.N) * 2.0**-24
 
     @staticmethod
     def assign(
@@ -192,7 +185,7 @@ class VonMisesFisher(Stored, Likelihood):
         scores, how = (None, None, t.W, constant, "none", True, None), (L, LEAST_SHARE[dtype], threads())
         with one_thread():
             entropy = _core.visit_rows(x, rows, *scores, shard.weight, *how, N, S.resultant, no_squares)
-        return ClusterSums(S, N, entropy)
+        return S, N, entropy
 
     def check_fields(self) -> None:
         with np.errstate(all="ignore"):
@@ -201,7 +194,7 @@ class VonMisesFisher(Stored, Likelihood):
             raise ValueError("the parameters of clusters make no sense")
 
     def read_sums(self, file: CheckedReader, K: int) -> DirectionStats:
-        return DirectionStats.read(file, D=self.n_features, K=K)
+        return DirectionStats.read(file, D=len(self.data_mean), K=K)
 
 
 def log_peak(D: int, kappa: np.ndarray) -> np.ndarray:
@@ -331,7 +324,7 @@ def start(
         else:
             seeds = x[rng.choice(len(x), K, replace=bool(np.count_nonzero(w) < K), p=w / w.sum())]
         tries.append((seeds, spherical_k_means(x, w, seeds, seeds, TRIAL)[0]))
-    seeds, R = max(tries, key=lambda found: cohesion(found[1]))
+    seeds, R = max(tries, key=lambda trial: np.linalg.norm(trial[1], axis=1).sum())
     R, N = spherical_k_means(x, w, seeds, unit(R), ROUNDS)
     common = common_resultant(R, N, w)
     N = N * (n_rows / N.sum())
@@ -359,16 +352,11 @@ def spherical_k_means(
             best = a.cluster[:, 0].copy()
             sums, N = VonMisesFisher.summarise(shard, a, K), np.bincount(best, weight, minlength=K)
         R, N = sums.resultant + little * seeds.astype(np.float64), N + little
-        now, mu = cohesion(R), unit(R)
+        now, mu = float(np.linalg.norm(R, axis=1).sum()), unit(R)  # the summed cosine of rows with their cluster
         if now < (1.0 + ENOUGH) * last:
             break
         last = now
     return R, N
-
-
-def cohesion(R: np.ndarray) -> float:
-    """The summed cosine of rows with the mean direction of their cluster."""
-    return float(np.linalg.norm(R, axis=1).sum())
 
 
 def unit(R: np.ndarray) -> np.ndarray:

@@ -54,14 +54,17 @@ class WordVersions(Stored):
     def __len__(self) -> int:
         return len(self.counts)
 
-    @property
-    def n_components(self) -> int:
-        return len(self.strength)
-
     def with_counts(self, counts: Sequence[WordStats]) -> WordVersions:
         """The same parents, and what other counts then draw from them."""
-        drawn = tuple(_drawn(n, a) for n, a in zip(counts, self._priors_at(counts)))
-        return replace(self, counts=tuple(counts), drawn=drawn)
+        drawn = []
+        for n, a in zip(counts, self._priors_at(counts)):
+            # m = a [psi(a + n) - psi(a)], where a = rho psi_t; a count below one is the probability of one token, which
+            # is drawn from the parent.  Eq. (3.38)
+            m, many = n.value.copy(), n.value > 1
+            a, value = a[many], n.value[many].astype(np.float64)
+            m[many] = a * (digamma(a + value) - digamma(a))
+            drawn.append(_with_values(n, m))
+        return replace(self, counts=tuple(counts), drawn=tuple(drawn))
 
     def redrawn(self, rounds: int = ROUNDS) -> WordVersions:
         """Parents that fit the counts better.  Eq. (3.39)"""
@@ -70,25 +73,15 @@ class WordVersions(Stored):
             now = now.with_counts(now.counts)
         return now
 
-    def weights(self, t: int | None) -> Array:
-        """[T] what each version counts for in the parent of version t; None: in one of all."""
-        if t is None or not len(self.place):
-            return np.ones(len(self))
-        weight: Array = self.discount ** np.abs(self.place - self.place[t])
-        return np.where(weight < LEAST_WEIGHT, 0.0, weight)
-
-    def parent(self, t: int | None) -> WordTotal:
-        """What versions drew, [V, K], as much as it counts for version t."""
-        return self._common if t is None or not len(self.place) else self._drawn_in_all(t)
-
     @cached_property
     def _common(self) -> WordTotal:
-        return self._drawn_in_all(None)
+        """What all versions drew, [V, K]."""
+        return self._weighed(np.ones(len(self)))
 
-    def _drawn_in_all(self, t: int | None) -> WordTotal:
-        total = WordTotal.zeros(self.n_words, self.n_components)
-        for weight, drawn in zip(self.weights(t).tolist(), self.drawn):
-            if weight > 0:
+    def _weighed(self, weights: Array) -> WordTotal:
+        total = WordTotal.zeros(self.n_words, len(self.strength))
+        for weight, drawn in zip(weights.tolist(), self.drawn):
+            if weight >= LEAST_WEIGHT:
                 total.add(drawn, weight)
         return total
 
@@ -99,25 +92,26 @@ class WordVersions(Stored):
         if not len(self.place):
             scale, raw = self.strength / (self._common.totals + self.n_words * self.eta), self._common.raw
             return [(raw[word, n.topic] + self.eta) * scale[n.topic] for word, n in zip(words, counts)]
-        found = [np.full(len(n.topic), self.eta) for n in counts]
-        norm = np.full((len(self), self.n_components), self.n_words * self.eta)
+        priors, K = [np.full(len(n.topic), self.eta) for n in counts], len(self.strength)
+        norm = np.full((len(self), K), self.n_words * self.eta)
         order = range(len(self))
         for chain, is_back in ((order, False), (order[::-1], True)):
-            total, last = WordTotal.zeros(self.n_words, self.n_components), chain[0]
+            total, last = WordTotal.zeros(self.n_words, K), chain[0]
             for t in chain:
                 total.scale(max(self.discount ** abs(self.place[t] - self.place[last]), LEAST_WEIGHT**4))
                 if not is_back:
                     total.add(self.drawn[t])
-                found[t] += total.factor * total.raw[words[t], counts[t].topic]
+                priors[t] += total.factor * total.raw[words[t], counts[t].topic]
                 norm[t] += total.totals
                 if is_back:
                     total.add(self.drawn[t])
                 last = t
-        return [a * (self.strength / of)[n.topic] for a, of, n in zip(found, norm, counts)]
+        return [a * (self.strength / of)[n.topic] for a, of, n in zip(priors, norm, counts)]
 
     def words(self, t: int | None) -> TopicWords:
         """Of version t, q(phi_tk) = Dir(rho psi_t + n_t), as any topics; None: one that nothing is known of."""
-        parent = self.parent(t)
+        is_placed = t is not None and len(self.place)
+        parent = self._weighed(self.discount ** np.abs(self.place - self.place[t])) if is_placed else self._common
         scale = self.strength / (parent.totals + self.n_words * self.eta)
         total = WordTotal(parent.raw * scale, parent.totals * scale)
         if t is not None:
@@ -145,7 +139,7 @@ class WordVersions(Stored):
 
     def predicted(self, others: Sequence[WordStats]) -> Array:
         """[K] log probability of other tokens of the same versions."""
-        found = np.zeros(self.n_components)
+        found = np.zeros(len(self.strength))
         for t, n in enumerate(others):
             if len(n.value):
                 words = self.words(t)
@@ -179,15 +173,6 @@ class WordVersions(Stored):
 def words_of(n: WordStats) -> NDArray[np.int32]:
     """The word of each entry."""
     return np.repeat(n.cols, np.diff(n.indptr))
-
-
-def _drawn(n: WordStats, a: Array) -> WordStats:
-    """m = a [psi(a + n) - psi(a)], where a = rho psi_t; a count below one is the probability of one token, which is
-    drawn from the parent.  Eq. (3.38)"""
-    m, many = n.value.copy(), n.value > 1
-    a, value = a[many], n.value[many].astype(np.float64)
-    m[many] = a * (digamma(a + value) - digamma(a))
-    return _with_values(n, m)
 
 
 def _with_values(n: WordStats, value: NDArray[np.float32]) -> WordStats:

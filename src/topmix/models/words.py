@@ -93,7 +93,7 @@ class WordTotal(Fading, Stored):
     """
 
     # [V, K] float64; the counts are factor times these. A file holds them as they are, sparse where that is smaller
-    held: Annotated[np.ndarray | SparseCounts, Counts()]
+    held: Annotated[np.ndarray | SparseCounts, Counts("V", "K")]
     totals: Annotated[np.ndarray, Numbers("K")]  # sum over words of the counts
     factor: Annotated[float, number(SMALLEST)] = 1.0
     pseudo: PseudoCounts | None = None

@@ -87,9 +87,7 @@ class TopicStep:
         times, last, z = memory.times, memory.docs, memory.z
         options, prior = tables.document_options, tables.prior.of(shard.design)
         if options.sampling is not None:
-            sampled = sample(shard, tables, options.sampling, z, last, prior)
-            stats = prior.summarise(sampled.words, sampled.docs, shard.lengths, 0.0)
-            return StepResult(stats, Visit(0, sampled.docs, sampled.z), {"moved": float(sampled.moved)})
+            return sample(shard, tables, options.sampling, z, last, prior)
         start, discounts = None if self.is_cold(times) else last, options.own_discount > 0
         before = last if discounts else None
         words, docs, H, effort = solve(shard, tables, scratch, start=start, last=before, prior=prior)
@@ -108,13 +106,6 @@ class TopicStep:
 # The local step of topic models by sampling: every token of a shard is drawn again.  docs/math.md, section 3.7.
 
 
-class SampledDocuments(NamedTuple):
-    words: WordStats
-    docs: DocTopics
-    z: np.ndarray  # [tokens] uint16
-    moved: int  # tokens with another topic than before
-
-
 def sample(
     shard: Shard,
     tables: TopicTables,
@@ -122,21 +113,22 @@ def sample(
     z: np.ndarray | None,
     docs: DocTopics | None,
     prior: Prior | None = None,
-) -> SampledDocuments:
+) -> StepResult:
     """Each token again, given all others; or, where tokens have no topics z yet, given those of their documents."""
     prior = prior or tables.prior.of(shard.design)
     scale = 1.0 if sampling.concentration is None else sampling.concentration / prior.alpha.sum()
-    alpha = prior.alpha * scale
-    given = None
+    alpha, start = (prior.alpha * scale).astype(np.float32), None
     if z is None:
         docs = docs or DocTopics(np.zeros(shard.n_rows + 1, np.int64), np.zeros(0, np.uint16), np.zeros(0, np.float32))
-        given = (docs.indptr, docs.topic, docs.count)
-    drawn = np.zeros(int(shard.lengths.sum()), np.uint16) if z is None else z.copy()
+        start = (docs.indptr, docs.topic, docs.count)
+    z = np.zeros(int(shard.lengths.sum()), np.uint16) if z is None else z.copy()
     seeds = sampling.seed, sampling.sweep, shard.number << 32
-    words, found, moved = _core.sample_step(
-        shard.word_order, tables.words, alpha.astype(np.float32), given, *seeds, threads(), drawn, prior.own(scale)
+    words, topics, n_moved = _core.sample_step(
+        shard.word_order, tables.words, alpha, start, *seeds, threads(), z, prior.own(scale)
     )
-    return SampledDocuments(WordStats(shard.cols, *words), DocTopics(*found), drawn, moved)
+    docs = DocTopics(*topics)
+    stats = prior.summarise(WordStats(shard.cols, *words), docs, shard.lengths, 0.0)
+    return StepResult(stats, Visit(0, docs, z), {"moved": float(n_moved)})
 
 
 # Documents under fixed topics: their proportions, and a bound on their likelihood.

@@ -251,8 +251,6 @@ class CVB0(TokenByToken):
             raise ValueError("inference='cvb0' keeps every document's responsibilities, so learner='stochastic' cannot")
 
 
-# Inference: what is approximated, and how a document is solved. One file per family; a new one is one line here.
-
 INFERENCES: dict[str, type[Inference]] = {
     "collapsed": Collapsed,
     "variational": Variational,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
@@ -64,19 +64,18 @@ class MixtureStep:
         return 0
 
     def __call__(self, shard: DataShard, tables: MixtureTables, memory: Memory, scratch: object) -> StepResult:
-        D, likelihood = len(shard.cols), self.likelihood
+        likelihood, K, D = self.likelihood, len(tables.log_weights), len(shard.cols)
         args = (tables.likelihood, tables.log_weights, self.n_active)
-
-        def at_once(piece: DataShard) -> MixtureStats:
-            n_rows = piece.n_rows if piece.weight is None else piece.weight.sum()
-            return MixtureStats(*likelihood.visit(piece, *args), float(n_rows))
-
-        if likelihood.reads_once(tables.likelihood):
-            parts = (at_once(piece) for piece in shard.pieces(max(1, MOST_NUMBERS // max(D, 1))))
-        else:
-            pieces = shard.pieces(rows_at_a_time(len(tables.log_weights), self.n_active, D))
-            parts = (self.summary(piece, likelihood.assign(piece, *args), tables) for piece in pieces)
-        return StepResult(reduce(MixtureStats.add, parts))
+        reads_once, total = likelihood.reads_once(tables.likelihood), None
+        size = max(1, MOST_NUMBERS // max(D, 1)) if reads_once else rows_at_a_time(K, self.n_active, D)
+        for piece in shard.pieces(size):
+            if reads_once:
+                n_rows = piece.n_rows if piece.weight is None else piece.weight.sum()
+                stats = MixtureStats(*likelihood.visit(piece, *args), float(n_rows))
+            else:
+                stats = self.summary(piece, likelihood.assign(piece, *args), tables)
+            total = stats if total is None else total.add(stats)
+        return StepResult(total)
 
     def summary(self, piece: DataShard, a: Assignment, tables: MixtureTables) -> MixtureStats:
         K = len(tables.log_weights)
@@ -116,6 +115,8 @@ class CandidateStep(MixtureStep):
 
     remembers: ClassVar[type[LastClusters]] = LastClusters
     is_reported: ClassVar[bool] = False  # whether a pass says that it scored rows by candidates
+    # Rows of one cluster are scored together, so more rows at a time than a full scan needs.
+    least_rows: ClassVar[int] = 1 << 18
 
     @property
     def least_candidates(self) -> int:
@@ -128,7 +129,9 @@ class CandidateStep(MixtureStep):
         last = memory if visits % self.full_every else None
         total: MixtureStats | None = None
         kept = []
-        for piece in shard.pieces(self.rows_at_a_time(len(tables.log_weights), len(shard.cols))):
+        D = len(shard.cols)
+        size = max(rows_at_a_time(len(tables.log_weights), self.n_active, D), min(self.least_rows, (1 << 24) // D))
+        for piece in shard.pieces(size):
             rows = slice(begin, begin + piece.n_rows)
             a, *near = self.scored(piece, tables, last, rows)
             kept.append((_best(a), *near))
@@ -137,10 +140,6 @@ class CandidateStep(MixtureStep):
             begin += piece.n_rows
         info = {BY_CANDIDATES: float(shard.n_rows)} if self.is_reported and last is not None else {}
         return StepResult(total, self.remembers(visits + 1, *map(np.concatenate, zip(*kept))), info)
-
-    def rows_at_a_time(self, K: int, D: int) -> int:
-        """Rows of one cluster are scored together, so more rows at a time than a full scan needs."""
-        return max(rows_at_a_time(K, self.n_active, D), min(1 << 18, (1 << 24) // D))
 
     def scored(self, piece: DataShard, tables: MixtureTables, last: Memory, rows: slice) -> tuple[Any, ...]:
         """An assignment of these rows, by what is known of them since the last visit, or by all clusters; and what to
@@ -167,9 +166,7 @@ class RowCandidateStep(CandidateStep):
 
     remembers: ClassVar[type[LastClusters]] = RowCandidates
     is_reported: ClassVar[bool] = True
-
-    def rows_at_a_time(self, K: int, D: int) -> int:
-        return rows_at_a_time(K, self.n_active, D)
+    least_rows: ClassVar[int] = 0
 
     def scored(self, piece: SomeShard, tables: MixtureTables, last: Memory, rows: slice) -> tuple[Any, ...]:
         args = piece, tables.likelihood, tables.log_weights
@@ -212,12 +209,6 @@ class GroupCounts(NamedTuple):
     iterations: int
 
 
-class SolvedGroups(NamedTuple):
-    assignment: Assignment  # with the clusters and shares of rows [rows, L]
-    N: np.ndarray  # [groups, K] expected rows of each group in each cluster
-    iterations: int
-
-
 @dataclass(frozen=True)
 class GroupStep:
     likelihood: type[Likelihood]
@@ -231,18 +222,19 @@ class GroupStep:
         self, shard: GroupShard, tables: AdmixtureTables, memory: GroupVisit | None, scratch: _core.TopicScratch
     ) -> StepResult:
         times, last = (memory.times, memory.groups) if memory else (0, None)
-        K, rows, found = len(tables.prior.alpha), [], []
+        K, rows, counts = len(tables.prior.alpha), [], []
         common = self.common(times) * mean_length(shard.lengths)
-        for groups, piece in pieces(shard, K, min(self.n_active, K)):
+        most = rows_at_a_time(K, min(self.n_active, K), len(shard.cols))
+        for groups, piece in shard.in_groups(most, max(1, MOST_COUNTS // K)):
             absent = np.empty((piece.n_groups, K)) if wants_absent(tables.prior) else None
-            solved = self.solved(piece, tables, counts_of(last, groups, piece.n_groups, K), absent, common)
-            a, weight = solved.assignment, piece.weight
+            N, weight = counts_of(last, groups, piece.n_groups, K), piece.weight
+            a, iterations = self.solved(piece, tables, N, absent, common)
             S = self.likelihood.summarise(piece, a, K)
             H = a.entropy.sum() if weight is None else weight @ a.entropy
-            rows.append(MixtureStats(S, solved.N.sum(axis=0), float(H), float(piece.lengths.sum())))
-            found.append(GroupCounts(solved.N, absent, solved.iterations))
+            rows.append(MixtureStats(S, N.sum(axis=0), float(H), float(piece.lengths.sum())))
+            counts.append(GroupCounts(N, absent, iterations))
         total = reduce(MixtureStats.add, rows)
-        return StepResult(*of_groups(tables.prior, found, shard.lengths, times, lambda: total))
+        return StepResult(*of_groups(tables.prior, counts, shard.lengths, times, lambda: total))
 
     def common(self, times: int) -> float:
         """Pseudo-rows for each row of a group, which all groups have in common: many at first, none after the warm-up.
@@ -262,22 +254,19 @@ class GroupStep:
         N: np.ndarray,
         absent: np.ndarray | None = None,
         common: float = 0.0,
-    ) -> SolvedGroups:
-        """From the counts N [groups, K], which are written to; so is `absent`. Groups have so many pseudo-rows in
-        common: then they are solved at a point, whatever the posterior."""
-        prior, K = tables.prior, N.shape[1]
-        L = min(self.n_active, K)
-        if common > 0:
-            prior = with_common(tables, common)
-        C = self.n_candidates(K)
-        log_p = prior.log_weights(N)
+    ) -> tuple[Assignment, int]:
+        """The clusters and shares of rows [rows, L] and how many iterations it took, from the counts N [groups, K],
+        which are written to; so is `absent`. Groups have so many pseudo-rows in common: then they are solved at a
+        point, whatever the posterior."""
+        prior, K = with_common(tables, common) if common > 0 else tables.prior, N.shape[1]
+        L, log_p = min(self.n_active, K), prior.log_weights(N)
         log_p -= log_p.max(axis=1, keepdims=True)
-        a = self.likelihood.assign(piece, tables.likelihood, log_p, C)
+        a = self.likelihood.assign(piece, tables.likelihood, log_p, self.n_candidates(K))
         cluster, r = np.empty((piece.n_rows, L), np.int32), np.empty((piece.n_rows, L), a.r.dtype)
         how = (prior.posterior == "collapsed", LEAST_SHARE[a.r.dtype], MAX_ITER, TOL, threads())
         out = (N, absent, cluster, r, a.entropy)
         n = _core.solve_groups(piece.starts, a.cluster, a.r, piece.weight, prior.alpha, *how, *out)
-        return SolvedGroups(a._replace(cluster=cluster, r=r), N, n)
+        return a._replace(cluster=cluster, r=r), n
 
 
 RowStep: TypeAlias = MixtureStep | GroupStep
@@ -299,20 +288,24 @@ def with_common(tables: AdmixtureTables, common: float) -> DocumentPrior:
 
 def of_groups(
     prior: Prior,
-    found: list[GroupCounts],
+    counts: list[GroupCounts],
     lengths: np.ndarray,
     times: int,
     rows: Callable[[], MixtureStats],
 ) -> tuple[TopicStats, GroupVisit, Info]:
     """What a shard reports: statistics of its groups, then of their rows, which a device may still be busy with."""
-    kept, present = _sparse([each.N for each in found]), None
+    group, cluster = zip(*(np.nonzero(each.N) for each in counts))
+    sizes = np.concatenate([np.bincount(g, minlength=len(each.N)) for g, each in zip(group, counts)])
+    count = np.concatenate([each.N[g, k] for each, g, k in zip(counts, group, cluster)])
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    groups, present = DocTopics(indptr, np.concatenate(cluster).astype(np.uint16), count.astype(np.float32)), None
     if wants_absent(prior):
-        absent = np.concatenate([each.absent[each.N > 0] for each in found if each.absent is not None])
+        absent = np.concatenate([each.absent[each.N > 0] for each in counts if each.absent is not None])
         present = np.maximum(-np.expm1(absent), 1e-12)
-    stats = prior.summarise(MixtureStats(None, np.zeros(0), 0.0, 0.0), kept, lengths, 0.0, present)
+    stats = prior.summarise(MixtureStats(None, np.zeros(0), 0.0, 0.0), groups, lengths, 0.0, present)
     stats.S = rows()
     stats.H = stats.S.H
-    return stats, GroupVisit(times + 1, kept), {"iterations": float(sum(each.iterations for each in found))}
+    return stats, GroupVisit(times + 1, groups), {"iterations": float(sum(each.iterations for each in counts))}
 
 
 class AssignedGroups(NamedTuple):
@@ -336,10 +329,11 @@ class AssignGroupsStep:
     ) -> StepResult:
         parts, K = [], len(tables.prior.alpha)
         step, kept = GroupStep(self.likelihood, self.n_active), slice(None) if self.keep_clusters else slice(0)
-        for _, piece in pieces(shard, K, K if self.want_likelihood else self.n_active):
+        most = rows_at_a_time(K, K if self.want_likelihood else self.n_active, len(shard.cols))
+        for _, piece in shard.in_groups(most, max(1, MOST_COUNTS // K)):
             N = np.zeros((piece.n_groups, K))
             for common in self.scans(tables.prior):
-                a = step.solved(piece, tables, N, common=common * mean_length(piece.lengths)).assignment
+                a, _ = step.solved(piece, tables, N, common=common * mean_length(piece.lengths))
             likelihood = np.zeros(0)
             if self.want_likelihood:
                 log_p = np.log(tables.prior.mean(N))
@@ -354,10 +348,6 @@ class AssignGroupsStep:
         return [first, *[0.0] * (SCANS - 1)] if first or self.n_active < len(prior.alpha) else [first]
 
 
-def pieces(shard: GroupShard, K: int, L: int) -> Iterator[tuple[slice, GroupShard]]:
-    return shard.in_groups(rows_at_a_time(K, L, len(shard.cols)), max(1, MOST_COUNTS // K))
-
-
 def counts_of(memory: DocTopics | None, groups: slice, n: int, K: int) -> np.ndarray:
     """[groups, K] of the last visit; zero before the first."""
     N = np.zeros((n, K))
@@ -366,11 +356,3 @@ def counts_of(memory: DocTopics | None, groups: slice, n: int, K: int) -> np.nda
         of = slice(indptr[0], indptr[-1])
         N[np.repeat(np.arange(n), np.diff(indptr)), memory.topic[of]] = memory.count[of]
     return N
-
-
-def _sparse(counts: list[np.ndarray]) -> DocTopics:
-    group, topic = zip(*(np.nonzero(N) for N in counts))
-    sizes = np.concatenate([np.bincount(g, minlength=len(N)) for g, N in zip(group, counts)])
-    count = np.concatenate([N[g, k] for N, g, k in zip(counts, group, topic)])
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    return DocTopics(indptr, np.concatenate(topic).astype(np.uint16), count.astype(np.float32))
