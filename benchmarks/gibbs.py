@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
             curves.append(train(plan, data).curve)
             compare(curves[-1], curves[:-1], a.seconds)
         else:
-            print("tomotopy is not installed: pip install 'topmix[bench]'", file=sys.stderr)
+            print("tomotopy is not installed: pip install --group bench", file=sys.stderr)
         for c in curves:
             print(f"{c.name}: ends at {c.last():.4f} after {c.seconds[-1]:.1f} s", flush=True)
             out.add({"curve": c.to_dict()}, common | {"method": c.name, "seconds": a.seconds}, data)

@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     if a.quick:
         a.corpus, a.K, a.seconds = [datasets.GENERATED], 10, 0.2
     if not is_installed("tomotopy"):
-        print("tomotopy is not installed: pip install 'topmix[bench]'", file=sys.stderr)
+        print("tomotopy is not installed: pip install --group bench", file=sys.stderr)
         return 2
     out = Results(a.out, "read_topics")
     for corpus in a.corpus:

@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
             found = []
             for method, settings in map(method_and_setting, a.methods):
                 if not is_installed(method):
-                    print(f"{method} is not installed: pip install 'topmix[bench]'", file=sys.stderr)
+                    print(f"{method} is not installed: pip install --group bench", file=sys.stderr)
                     continue
                 for setting in settings:
                     given = a.lda if method == "topmix" and a.lda else None
