@@ -13,10 +13,9 @@ import importlib.util
 import os
 
 
-def _load() -> dict[str, object]:
+def _load() -> tuple[str, list[str], dict[str, object]]:
     try:
-        cpu = importlib.import_module("topmix._cpu")
-        usable: list[str] = cpu.supported_isas()
+        usable: list[str] = importlib.import_module("topmix._cpu").supported_isas()
         built = [isa for isa in ("avx512", "avx2", "base") if importlib.util.find_spec(f"topmix._core_{isa}")]
         if not built:
             raise ImportError("there is no topmix._core_base, _core_avx2 or _core_avx512")
@@ -39,8 +38,13 @@ def _load() -> dict[str, object]:
             "in the source), or for all processors there (`pip install . -Ccmake.define.TOPMIX_ISAS=all`)"
         )
     module = importlib.import_module(f"topmix._core_{isa}")
-    names = {name: value for name, value in vars(module).items() if not name.startswith("__")}
-    return names | {"isa": isa, "supported_isas": cpu.supported_isas}
+    return isa, usable, {k: v for k, v in vars(module).items() if not k.startswith("__")}
 
 
-globals().update(_load())
+isa, _usable, _names = _load()
+globals().update(_names)
+
+
+def supported_isas() -> list[str]:
+    """Instruction sets that this processor runs, best first."""
+    return list(_usable)
