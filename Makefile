@@ -14,7 +14,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgrou
 # Where a shell keeps Python from writing bytecode, each of the hundreds of processes of a run compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all develop lint native native-all guard guard-accept docs docs-publish wheel wheels wheel-check sdist sdist-check lowest audit review fuzz clean
+.PHONY: demo test test-all develop lint native native-all guard guard-accept docs docs-publish wheel wheels wheel-check sdist sdist-check release-check lowest audit review fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/topmix demo
@@ -130,12 +130,17 @@ sdist: | $(BIN)/python
 sdist-check: sdist
 	$(BIN)/python tools/wheels/check_sdist.py $(if $(ISAS),--isas "$(ISAS)")
 
-# The oldest versions of all dependencies that pyproject.toml allows, in build/lowest, and some of the tests there.
-LOWEST_TESTS ?= tests/test_native_module.py tests/test_start_up.py tests/test_mixture.py tests/test_export.py tests/test_tables_out.py tests/test_texts_in.py tests/data/test_formats.py
+# What is to be changed before this commit can be released, as far as files say, and what is left for a person.
+release-check: | $(BIN)/python
+	$(BIN)/python tools/release_check.py $(TAG)
+
+# The oldest versions of all dependencies that pyproject.toml allows, in build/lowest, and some of the tests there:
+# those of AnnData too, which asks for an older pandas than the other tests.
+LOWEST_TESTS ?= tests/test_native_module.py tests/test_start_up.py tests/test_mixture.py tests/test_export.py tests/test_tables_out.py tests/test_texts_in.py tests/test_sc.py tests/data/test_formats.py
 lowest: | $(BIN)/python
 	$(PIP) 'uv>=0.7'
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/lowest
-	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct -r pyproject.toml --group test
+	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct -r pyproject.toml --extra anndata --group test
 	$(BIN)/uv pip install --quiet --python build/lowest --no-deps $(if $(wildcard dist/*_$(shell uname -m).whl),dist/*_$(shell uname -m).whl,.)
 	build/lowest/bin/python -m pytest -q -p no:cacheprovider $(LOWEST_TESTS)
 
