@@ -10,8 +10,6 @@ import io
 import json
 import os
 import re
-import subprocess
-import sys
 import threading
 import time
 from functools import cached_property
@@ -425,13 +423,6 @@ def test_models_without_documents_or_edits_are_explored_too(documents):
         assert "--corpus" in topic["hint"]
         assert explorer.session.snapshot.tree == {"order": [], "joins": []}
         assert "href=" in explorer._repr_html_()
-
-
-def test_without_its_packages_the_explorer_says_what_to_install():
-    code = "import sys; sys.modules['starlette'] = None; import topmix\ntry: topmix.explore\nexcept ImportError as e: "
-    code += "print(e)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'topmix[explorer]'" in done.stdout
 
 
 def test_documents_on_a_map_and_in_charts(client, explorer, documents, fitted):

@@ -24,6 +24,7 @@ from topmix.base.atomic import atomic_write, check_can_write
 from topmix.base.checks import CorpusError
 from topmix.base.paths import path_of
 from topmix.corpus.corpus import Corpus
+from topmix.io.libraries import pyarrow
 from topmix.io.textfile import csv_writer
 from topmix.models.topics import TopicModel
 from topmix.results.topics import FittedTopics
@@ -54,11 +55,8 @@ def write_table(file: IO[bytes], blocks: Iterable[Columns], kind: str) -> None:
 
 
 def _write_parquet(file: IO[bytes], blocks: Iterable[Columns]) -> None:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install 'topmix[parquet]'") from error
+    pa = pyarrow()
+    import pyarrow.parquet as pq
 
     def whole(values: Sequence[object] | np.ndarray) -> Sequence[object] | np.ndarray:
         """Arrow takes no halves of letters."""

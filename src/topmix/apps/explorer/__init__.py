@@ -14,23 +14,23 @@ import webbrowser
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import topmix.apps.web  # noqa: F401 - first: it says which packages are missing
-from topmix.apps.explorer.app import make_app
-from topmix.apps.explorer.library import Library
-from topmix.apps.explorer.session import Session
-from topmix.apps.web.server import Server
 from topmix.corpus.corpus import Corpus
 from topmix.estimators import load
 from topmix.selection.views import Model, ModelView
 
-__all__ = ["Explorer", "Library", "Session", "explore"]
+if TYPE_CHECKING:  # these need Starlette, and `from topmix import *` does without it
+    from topmix.apps.explorer.session import Session
 
 
 class Explorer:
     """A running explorer. `close` ends it; `url` is its address with the token. In a notebook it shows a link."""
 
     def __init__(self, session: Session, *, port: int = 0, token: str | None = ""):
+        from topmix.apps.explorer.app import make_app
+        from topmix.apps.web.server import Server
+
         self.session = session
         self.server = Server(make_app(session), port=port, token=token)
 
@@ -134,6 +134,9 @@ def explore(
     ...     explorer.url.startswith("http://127.0.0.1:")
     True
     """
+    from topmix.apps.explorer.library import Library
+    from topmix.apps.explorer.session import Session
+
     if isinstance(model, str | os.PathLike):
         path = model if path is None else path
         view = ModelView(load(model))
@@ -160,6 +163,9 @@ def waiting_explorer(
     port: int = 0,
 ) -> Explorer:
     """An explorer for a fit that is about to begin. A page that comes before the first pass waits for it."""
+    from topmix.apps.explorer.library import Library
+    from topmix.apps.explorer.session import Session
+
     assert corpus is not None
     words = corpus.vocabulary or range(corpus.n_words)
     session = Session(Library(corpus, [str(word) for word in words], texts, columns), title)

@@ -21,17 +21,16 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from urllib.parse import quote, urlencode, urlsplit
 
-try:
+from topmix.apps.page import Json, as_json
+from topmix.base.checks import needed
+
+with needed("a page or a service", "Starlette and uvicorn", "explorer"):
     import uvicorn  # noqa: F401
     from starlette.concurrency import run_in_threadpool
     from starlette.datastructures import MutableHeaders
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import RedirectResponse, Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-except ImportError as error:
-    raise ImportError("this needs Starlette and uvicorn: pip install 'topmix[explorer]'") from error
-
-from topmix.apps.page import Json, as_json
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MAX_BODY = 1 << 20  # bytes
