@@ -13,6 +13,9 @@ import re
 import threading
 import time
 from functools import cached_property
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import httpx
 import numpy as np
@@ -582,3 +585,19 @@ def test_closing_ends_the_visit_of_documents(fitted, documents, monkeypatch):
     explorer.close()
     assert not visit.is_alive()
     assert visited == [10]
+
+
+def test_the_browser_is_led_by_a_file_that_its_owner_alone_can_read(explorer, monkeypatch):
+    """All users of a machine see the arguments of a browser."""
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    explorer.open_browser()
+    explorer.open_browser()
+    assert explorer.server.token not in "".join(opened)
+    (path,) = {Path(url2pathname(urlsplit(url).path)) for url in opened}
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    page = path.read_text()
+    assert f'content="0; url={explorer.url}"' in page
+    assert httpx.get(explorer.url, follow_redirects=True).status_code == 200
+    explorer.close()
+    assert not path.parent.exists()

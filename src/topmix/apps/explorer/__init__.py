@@ -9,11 +9,13 @@ app.py        the addresses
 
 from __future__ import annotations
 
+import html
 import os
 import webbrowser
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from topmix.corpus.corpus import Corpus
@@ -32,6 +34,7 @@ class Explorer:
         from topmix.apps.web.server import Server
 
         self.session = session
+        self._folder: TemporaryDirectory[str] | None = None
         self.server = Server(make_app(session), port=port, token=token)
 
     @property
@@ -48,7 +51,14 @@ class Explorer:
         return self
 
     def open_browser(self) -> None:
-        webbrowser.open(self.url)
+        """By way of a file that leads to the address, and that its owner alone can read: all users of this machine see
+        the arguments of a browser."""
+        self._folder = self._folder or TemporaryDirectory(prefix="topmix-")
+        page = Path(self._folder.name, "explorer.html")
+        page.touch(0o600)
+        url = html.escape(self.url)
+        page.write_text(f'<meta http-equiv="refresh" content="0; url={url}"><a href="{url}">The explorer</a>')
+        webbrowser.open(page.as_uri())
 
     def wait(self) -> None:
         """Until Ctrl-C."""
@@ -67,6 +77,8 @@ class Explorer:
     def close(self) -> None:
         self.session.close()
         self.server.stop()
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def __enter__(self) -> Explorer:
         return self
