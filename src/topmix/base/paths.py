@@ -259,8 +259,8 @@ def url_errors(url: str, what: str = "cannot be read", *, of_data: bool = False)
             yield
     except CorpusError:
         raise
-    except ImportError as error:
-        raise CorpusError(str(error)) if of_data else error from error.__cause__
+    except ImportError as missing:
+        raise CorpusError(str(missing)) if of_data else missing from missing.__cause__
     except Exception as raised:
         # fsspec says of all trouble with a web server that there is no such file.
         cause = raised.__cause__ if isinstance(raised, FileNotFoundError) else None

@@ -138,8 +138,9 @@ class TimedHttp(H11Protocol):
     def _make_room(self) -> None:
         """Closes a connection that waits for its client: best one without a request so far, that waits the longest. If
         all of them have something to answer, it is this one."""
-        waiting = (one for one in self.connections if isinstance(one, TimedHttp) and one._clock is not None)
-        closed = min(waiting, key=lambda one: (one.cycle is not None, one._clock.when()), default=self)
+        all_of_them = (one for one in self.connections if isinstance(one, TimedHttp))
+        waiting = {one: (one.cycle is not None, one._clock.when()) for one in all_of_them if one._clock is not None}
+        closed = min(waiting, key=lambda one: waiting[one], default=self)
         self.connections.discard(closed)
         closed.transport.abort()
 
