@@ -203,12 +203,12 @@ def test_what_cannot_be_is_said(model, corpus, tmp_path):
     assert READ_TOPICS.keys() == EXPORTS.keys()
 
 
-ODD = ["a\rb", "c\td", "e\nf", 'g"h', "i,j", "plain", "k\r\nl", " m"]
+ODD = ["a\rb", "c\td", "e\nf", 'g"h', "@i,j", "=cmd()", "k\r\nl", " m"]
 
 
 @pytest.fixture(scope="module")
 def odd():
-    """Words and names that hold whatever separates cells and lines."""
+    """Words and names that hold whatever separates cells and lines, and what a spreadsheet would compute."""
     counts = np.random.default_rng(0).poisson(2.0, (8, 8)) + 1
     corpus = Corpus.from_scipy(counts, vocabulary=ODD, names=ODD)
     return LDA(2, max_iter=2, random_state=0).fit(corpus), corpus

@@ -1,5 +1,6 @@
 """What `import topmix` and `topmix --help` load. Modules are counted, not seconds, which depend on the machine."""
 
+import re
 import subprocess
 import sys
 
@@ -56,3 +57,56 @@ from scipy.stats import rankdata
 assert pandas.Series([3, 1]).rank().tolist() == rankdata([3, 1]).tolist() == [2, 1]
 """
     assert "pandas.core.api" in modules_after(code)
+
+
+WITHOUT_EXTRAS = """
+import os, sys
+for name in ("starlette", "uvicorn", "prometheus_client", "pyarrow", "matplotlib", "anndata", "ray", "cupy", "fsspec"):
+    sys.modules[name] = None
+sys.modules["snowballstemmer"] = None
+from typer.testing import CliRunner
+from topmix import *
+import topmix
+from topmix.apps.command import app
+
+os.chdir(sys.argv[1])
+texts = ["rose garden soil", "soil rose", "orbit moon", "moon star orbit"] * 5
+model = LDA(2, max_iter=1, random_state=0).fit(texts)
+model.save("model")
+
+
+def command(*arguments):
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 1
+    raise ImportError(done.output.removeprefix("topmix: "))
+
+
+for extra, ask in (
+    ("explorer", lambda: explore(model, texts)),
+    ("explorer", lambda: topmix.explorer),
+    ("explorer", lambda: command("serve", "model")),
+    ("explorer", lambda: command("explore", "model", "--corpus", "nowhere")),
+    ("explorer", lambda: command("fit", "nowhere", "-o", "other", "--explore")),
+    ("parquet", lambda: topmix.export.export(model, "topics.parquet")),
+    ("parquet", lambda: topmix.data.read_corpus("model", format="parquet")),
+    ("plot", lambda: topmix.plot.topic_map(model)),
+    ("anndata", lambda: topmix.data.read_corpus("model", format="h5ad")),
+    ("languages", lambda: LDA(2, vectorizer=topmix.data.Vectorizer(stemmer="german")).fit(texts)),
+    ("cloud", lambda: topmix.data.read_corpus("s3://bucket/texts.jsonl")),
+    ("cloud", lambda: topmix.load("https://127.0.0.1/model")),
+    ("ray", lambda: LDA(2, engine="ray").fit(texts)),
+    ("cuda", lambda: LDA(2, engine="cuda").fit(texts)),
+):
+    try:
+        ask()
+    except (ImportError, topmix.data.CorpusError) as error:
+        print(extra, " ".join(str(error).split()), sep=": ")
+"""
+
+
+def test_without_the_extras_all_names_import_and_each_use_says_in_the_same_words_what_to_install(tmp_path):
+    run = [sys.executable, "-c", WITHOUT_EXTRAS, str(tmp_path)]
+    said = subprocess.run(run, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    assert len(said) == 14
+    sentence = r"(\w+): .+ needs .+: pip install 'topmix\[\1\]' \((import of|No module named) .+\)"
+    assert [line for line in said if not re.fullmatch(sentence, line)] == []

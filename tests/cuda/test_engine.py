@@ -222,7 +222,7 @@ class FakeCuPy:
 @pytest.mark.parametrize(
     ("cupy", "error", "said"),
     [
-        (None, ImportError, "needs CuPy, which is not installed"),
+        (None, ImportError, r"needs CuPy .*: pip install 'topmix\[cuda\]'"),
         (FakeCuPy("cudaErrorInsufficientDriver: too old"), RuntimeError, "needs NVIDIA's driver"),
         (FakeCuPy("cudaErrorNoDevice: no device"), RuntimeError, "needs an NVIDIA GPU, and there is none"),
         (FakeCuPy(0), RuntimeError, "needs an NVIDIA GPU, and there is none"),

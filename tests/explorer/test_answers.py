@@ -10,11 +10,12 @@ import io
 import json
 import os
 import re
-import subprocess
-import sys
 import threading
 import time
 from functools import cached_property
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import httpx
 import numpy as np
@@ -427,13 +428,6 @@ def test_models_without_documents_or_edits_are_explored_too(documents):
         assert "href=" in explorer._repr_html_()
 
 
-def test_without_its_packages_the_explorer_says_what_to_install():
-    code = "import sys; sys.modules['starlette'] = None; import topmix\ntry: topmix.explore\nexcept ImportError as e: "
-    code += "print(e)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'topmix[explorer]'" in done.stdout
-
-
 def test_documents_on_a_map_and_in_charts(client, explorer, documents, fitted):
     def unpacked(text, dtype):
         return np.frombuffer(base64.b64decode(text), dtype)
@@ -591,3 +585,19 @@ def test_closing_ends_the_visit_of_documents(fitted, documents, monkeypatch):
     explorer.close()
     assert not visit.is_alive()
     assert visited == [10]
+
+
+def test_the_browser_is_led_by_a_file_that_its_owner_alone_can_read(explorer, monkeypatch):
+    """All users of a machine see the arguments of a browser."""
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    explorer.open_browser()
+    explorer.open_browser()
+    assert explorer.server.token not in "".join(opened)
+    (path,) = {Path(url2pathname(urlsplit(url).path)) for url in opened}
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    page = path.read_text()
+    assert f'content="0; url={explorer.url}"' in page
+    assert httpx.get(explorer.url, follow_redirects=True).status_code == 200
+    explorer.close()
+    assert not path.parent.exists()

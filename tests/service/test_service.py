@@ -225,6 +225,8 @@ def test_errors_of_the_command(path, tmp_path):
         ((tmp_path / "none",), "there is no such model file"),
         ((tmp_path / "mixture",), "has no predictor"),
         ((path, "--token", "short"), "8 or more"),
+        ((path, "--token", "semi;colon"), "a token must have"),
+        ((path, "--token", ""), "a token must have"),
         ((path, "--token", "long-enough", "--no-token"), "--no-token"),
         ((path, "--host", "203.0.113.7"), "cannot listen"),
     ):

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -221,6 +223,39 @@ def test_a_missing_package_is_named(monkeypatch, corpus):
         lda().fit(corpus).save("s3://bucket/model")
     with pytest.raises(CorpusError, match=r"topmix\[cloud\]"):
         Corpus.open("s3://bucket/corpus")
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A web server that answers /403/... with 403, and counts its requests."""
+
+    asked = 0
+
+    def do_GET(self):
+        Refusing.asked += 1
+        self.send_error(int(self.path.split("/")[1]))
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+def test_urls_without_hope_fail_at_once_and_say_why():
+    """fsspec says FileNotFoundError whatever a web server answers."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        for status, why in {404: "no such file", 401: "401", 403: "403", 500: "500"}.items():
+            for read in (topmix.load, read_corpus):
+                Refusing.asked = 0
+                with pytest.raises((OSError, CorpusError), match=why) as found:
+                    read(f"{address}/{status}/x.jsonl")
+                assert isinstance(found.value, FileNotFoundError | CorpusError) == (status == 404)
+                assert Refusing.asked <= 3
+        server.shutdown()
+    for read in (topmix.load, read_corpus):
+        with pytest.raises(ConnectionRefusedError, match="Cannot connect"):
+            read(f"{address}/x.jsonl")
 
 
 def test_file_systems_without_objects_get_a_file_that_is_renamed(tmp_path, corpus):

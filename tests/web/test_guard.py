@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from topmix.web import NotFound, Refused, Server, answer_in_json
+from topmix.web import Guard, NotFound, Refused, Server, answer_in_json
 
 
 def echo(request, fields):
@@ -74,7 +74,7 @@ def test_the_token_leaves_the_address_and_becomes_a_cookie(server):
     assert first.headers["location"] == "/?a=1"
     cookie = first.headers["set-cookie"]
     assert "HttpOnly" in cookie
-    assert "SameSite=strict" in cookie
+    assert "SameSite=lax" in cookie  # a strict one is not sent on the way from a file or another page
     assert f"topmix-{server.port}=" in cookie
     with httpx.Client(follow_redirects=True) as browser:
         assert browser.get(server.url).json() == {"hello": "world"}
@@ -95,6 +95,28 @@ def test_the_redirect_never_leads_elsewhere(server):
         got = httpx.get(f"http://127.0.0.1:{server.port}{path}?token={server.token}", follow_redirects=False)
         assert (got.status_code, got.headers["location"]) == (303, where)
         assert "x-owned" not in got.headers
+
+
+def test_tokens_that_an_address_a_header_or_a_cookie_cannot_hold_are_refused_at_the_start():
+    for wrong in (
+        "short",
+        "semi;colon",
+        'quo"ted-secret',
+        "with a space",
+        "not-äscii",
+        "per%41cent",
+        "a&token=b",
+        "new\nline",
+    ):
+        for made in (Guard, Server):
+            with pytest.raises(ValueError, match="a token must have 8 or more letters"):
+                made(APP, token=wrong)
+    with pytest.raises(ValueError, match="8 or more"):
+        Guard(APP, token="")
+    for token in ("base64+and/slashes==", "a.b_c~d-e"):
+        with Server(APP, token=token) as server, httpx.Client(follow_redirects=True) as browser:
+            assert browser.get(server.url).status_code == browser.get(server.address).status_code == 200
+            assert httpx.get(server.address, headers={"Authorization": f"Bearer {token}"}).status_code == 200
 
 
 def test_foreign_names_of_the_host_are_refused(server, client):

@@ -64,6 +64,12 @@ def is_closed(client) -> bool:
     return True
 
 
+def read_whole(client) -> bytes:
+    """Until the server closes the connection."""
+    with client, client.makefile("rb") as file:
+        return file.read()
+
+
 def head(server, *lines, token=True):
     host = f"Host: 127.0.0.1:{server.port}"
     bearer = [f"Authorization: Bearer {server.token}"] if token else []
@@ -140,6 +146,28 @@ def test_there_is_a_limit_of_connections_and_those_that_are_there_work(server):
         assert len(there) <= 12
         assert all(is_closed(client) for client in crowd)
     assert httpx.get(server.url, follow_redirects=False).status_code == 303
+
+
+def test_idle_connections_do_not_keep_others_out(server, monkeypatch):
+    """Those without a request give way to new ones; those that are being answered stay."""
+    monkeypatch.setattr(limits, "HEADER_SECONDS", 60.0)
+    crowd = [opened(server) for _ in range(60)]
+    slow = [opened(server, head(server, "GET /slow", "Connection: close") + b"\r\n\r\n") for _ in range(4)]
+    time.sleep(0.2)
+    crowd += [opened(server) for _ in range(20)]
+    for _ in range(3):
+        answer = httpx.get(server.address, headers={"Authorization": f"Bearer {server.token}"}, timeout=5)
+        assert answer.json() == {"hello": "world"}
+    assert all(b"slow" in read_whole(client) for client in slow)
+    for client in crowd:
+        client.close()
+
+
+def test_where_all_are_being_answered_one_more_is_too_many(server):
+    slow = [opened(server, head(server, "GET /slow", "Connection: close") + b"\r\n\r\n") for _ in range(12)]
+    time.sleep(0.2)
+    assert is_closed(opened(server))
+    assert all(b"slow" in read_whole(client) for client in slow)
 
 
 def test_clients_that_leave_are_no_errors(server, capfd, caplog):

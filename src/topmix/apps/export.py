@@ -24,6 +24,7 @@ from topmix.base.atomic import atomic_write, check_can_write
 from topmix.base.checks import CorpusError
 from topmix.base.paths import path_of
 from topmix.corpus.corpus import Corpus
+from topmix.io.libraries import pyarrow
 from topmix.io.textfile import csv_writer
 from topmix.models.topics import TopicModel
 from topmix.results.topics import FittedTopics
@@ -40,11 +41,9 @@ TOP_WORDS = 100
 def write_table(file: IO[bytes], blocks: Iterable[Columns], kind: str) -> None:
     """Writes blocks of the same columns, one below the other, as "csv", "tsv" or "parquet"."""
     if kind == "parquet":
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-        except ImportError as error:
-            raise ImportError("Parquet files need pyarrow: pip install 'topmix[parquet]'") from error
+        pa = pyarrow()
+        import pyarrow.parquet as pq
+
         writer = None
         for block in blocks:
             columns = dict(block)

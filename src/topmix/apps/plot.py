@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from topmix.base.checks import needed
 from topmix.estimators.lda import LDA
 from topmix.results.names import RELEVANCE, relevant_ids, relevant_words
 from topmix.results.tables import tree_of
@@ -68,9 +69,9 @@ def topic_map(model: BaseEstimator, ax: Axes | None = None, *, n_labels: int = 3
     Positions and colours are those of the report and of the explorer. The largest n_labels topics show their number and
     two most relevant words, where no larger one has its label.
     """
+    ax, view = axes_of(ax), view_of(model)
     from matplotlib.collections import EllipseCollection
 
-    ax, view = axes_of(ax), view_of(model)
     X, radius = view.places, map_radii(view.share)
     colours = [hls_to_rgb(hue / 360, 0.56, 0.48) for hue in map_hues(X).tolist()]
     where: Look = {"units": "xy", "offsets": X, "offset_transform": ax.transData}
@@ -205,9 +206,9 @@ def ellipses(
 
     Clusters with more weight have thicker lines. The rows X, if given, are drawn as points below the ellipses.
     """
+    ax = axes_of(ax)
     from matplotlib.patches import Ellipse
 
-    ax = axes_of(ax)
     means, C = np.asarray(model.means_), np.asarray(model.covariances_)
     K, D = means.shape
     if model.covariance_type == "tied":
@@ -268,10 +269,8 @@ def sweep(result: SweepResult, measure: str | None = None, ax: Axes | None = Non
 
 def grid(n_rows: int, n_columns: int, figsize: tuple[float, float] | None = None) -> np.ndarray:
     """[rows, columns] axes of a new figure."""
-    try:
+    with needed("a plot", "matplotlib", "plot"):
         import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'topmix[plot]'") from error
     return np.asarray(plt.subplots(n_rows, n_columns, layout="constrained", figsize=figsize, squeeze=False)[1])
 
 

@@ -19,20 +19,23 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
 from topmix._version import __version__
 from topmix.apps.page import Json
-from topmix.apps.web import answer_in_json, error_reply
-from topmix.base.checks import whole_number
+from topmix.base.checks import needed, whole_number
 from topmix.base.paths import Version, file_version
 from topmix.base.threads import count_of_threads
 from topmix.estimators import Predictor, load_predictor
+
+with needed("the service", "Starlette, uvicorn and prometheus-client", "explorer"):
+    import prometheus_client as prometheus
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from topmix.apps.web import answer_in_json, error_reply
 
 MOST_TEXTS = 1000  # of one request
 LOOK_SECONDS = 1.0  # between two looks at the model file
@@ -46,11 +49,6 @@ ENDPOINTS = {
 }
 ERRORS = {404: "there is nothing at this address", 405: "this address does not take this method"}
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # upper ends of buckets
-
-try:
-    import prometheus_client as prometheus
-except ImportError as error:
-    raise ImportError("the service needs prometheus-client: pip install 'topmix[explorer]'") from error
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, TypeGuard, TypeVar, cast
 
@@ -14,6 +15,15 @@ from topmix.base.component import LARGEST_WHOLE, as_declared, plain
 
 class CorpusError(ValueError):
     """The data is not valid. The message names the file and the line or byte, or the row and column."""
+
+
+@contextmanager
+def needed(what: str, packages: str, extra: str) -> Iterator[None]:
+    """Around imports of packages that come with an extra of topmix: what is missing is always said in these words."""
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(f"{what} needs {packages}: pip install 'topmix[{extra}]' ({error})") from error
 
 
 T = TypeVar("T")

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeVar
 
-from topmix.base.checks import CorpusError
+from topmix.base.checks import CorpusError, needed
 
 if sys.platform == "win32":
     from pathlib import WindowsPath as ThisPath
@@ -133,10 +133,8 @@ def is_remote(path: str | os.PathLike[str]) -> bool:
 
 def file_system(url: str) -> tuple[AbstractFileSystem, str]:
     """What opens files behind such URLs, and the name that it knows this one by. It asks again what is there."""
-    try:
-        import fsspec
-    except ImportError as error:
-        raise ImportError(f"{url}: URLs are read with fsspec: pip install 'topmix[cloud]'") from error
+    import fsspec
+
     files, name = fsspec.core.url_to_fs(url)
     files.invalidate_cache()
     return files, name
@@ -257,22 +255,25 @@ def url_errors(url: str, what: str = "cannot be read", *, of_data: bool = False)
     """What libraries of protocols raise, as errors that Python has, or as a CorpusError. They have hundreds of their
     own."""
     try:
-        yield
+        with needed(url, "the package of its protocol", "cloud"):
+            yield
     except CorpusError:
         raise
-    except Exception as error:
+    except ImportError as missing:
+        raise CorpusError(str(missing)) if of_data else missing from missing.__cause__
+    except Exception as raised:
+        # fsspec says of all trouble with a web server that there is no such file.
+        cause = raised.__cause__ if isinstance(raised, FileNotFoundError) else None
+        is_trouble = isinstance(cause, OSError) or getattr(cause, "status", 404) != 404
+        error = cause if cause is not None and is_trouble else raised
         said = " ".join(str(error).split())[:300].removeprefix(f"{url}: ") or type(error).__name__
         is_missing = isinstance(error, FileNotFoundError)
         if is_missing:
             said = "there is no such file, folder or bucket"
-        if isinstance(error, ImportError):
-            said = f"{said} (pip install 'topmix[cloud]' installs it for s3, gs and az)"
         if of_data:
             raise CorpusError(f"{url}: cannot be fetched: {said}") from error
-        if isinstance(error, ImportError):
-            raise ImportError(f"{url}: {said}") from error
         if isinstance(error, OSError) and error.filename == url:  # ours already
-            raise
+            raise error from error.__cause__
         unknown = errno.EACCES if isinstance(error, PermissionError) else errno.EIO
         number = errno.ENOENT if is_missing else (error.errno if isinstance(error, OSError) else None) or unknown
         raise OSError(number, said if is_missing else f"{what}: {said}", url) from error  # of the class of this number

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from importlib.resources import files
 
+from topmix.base.checks import needed
 from topmix.corpus.vocabulary import check_strings
 
 ENGLISH_SHARE = 0.2  # of the tokens of an English text, about 0.4 are stop words; of other texts, under 0.1
@@ -61,10 +62,8 @@ def other_stop_words(words: Container[str], is_english: bool) -> dict[str, list[
 
 def stemmer_of(language: str) -> Callable[[str], str]:
     """A function from a word to its stem."""
-    try:
+    with needed("stemming", "snowballstemmer", "languages"):
         import snowballstemmer
-    except ImportError as error:
-        raise ImportError("stemming needs the package snowballstemmer: pip install 'topmix[languages]'") from error
     if language not in snowballstemmer.algorithms():
         known = ", ".join(sorted(snowballstemmer.algorithms()))
         raise ValueError(f"stemmer={language!r}: pass one of {known}, or None")

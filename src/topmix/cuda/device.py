@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from topmix.base.checks import needed
 from topmix.cuda.sources import PRELUDE, TOGETHER, kernels, program, program_of, struct, struct_of
 
 Given: TypeAlias = dict[str, Any]  # fields of a kernel's struct of arguments: arrays, numbers, and None for null
@@ -317,11 +318,6 @@ def _device_of(number: int, memory: int | None, stream: int, of: int) -> Device:
 
 
 def _import_cupy() -> ModuleType:
-    try:
+    with needed("engine='cuda'", "CuPy (for CUDA 12 cupy-cuda12x)", "cuda"):
         import cupy
-    except ImportError as error:
-        raise ImportError(
-            "engine='cuda' needs CuPy, which is not installed: pip install 'topmix[cuda]', or the CuPy of your CUDA "
-            "(cupy-cuda12x, cupy-cuda13x)"
-        ) from error
     return cupy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from topmix.base.checks import positive_number, whole_number, whole_number_or_none
+from topmix.base.checks import needed, positive_number, whole_number, whole_number_or_none
 from topmix.corpus.shard import Shards
 from topmix.engines.cuda import Cuda
 from topmix.engines.engine import Engine, Workers
@@ -97,10 +97,8 @@ class Ray(Engine):
         return BlockWorkers(pool, self.cpus_per_worker, n_rows)
 
     def _pool(self) -> Pool:
-        try:
+        with needed("engine='ray'", "Ray", "ray"):
             import ray  # noqa: F401
-        except ImportError as error:
-            raise ImportError("engine='ray' needs Ray: pip install 'topmix[ray]'") from error
         from topmix.engines.ray_pool import pool_of
 
         return pool_of(self)

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topmix.base.checks import CorpusError, as_list
+from topmix.base.checks import CorpusError, as_list, needed
 from topmix.base.paths import is_remote
 from topmix.base.remote_file import local_copy
 from topmix.corpus.corpus import Corpus, CorpusBuilder
@@ -36,10 +36,8 @@ BLOCK_ENTRIES = 1 << 24  # numbers of a backed file in memory at a time
 
 
 def pyarrow(what: str = "a Parquet file") -> ModuleType:
-    try:
+    with needed(what, "pyarrow", "parquet"):
         import pyarrow
-    except ImportError as error:
-        raise ImportError(f"{what} is read with pyarrow: pip install 'topmix[parquet]'") from error
     return pyarrow
 
 
@@ -178,10 +176,8 @@ def is_anndata(X: object) -> TypeGuard[AnnData]:
 @contextmanager
 def open_anndata(path: str | PathLike[str]) -> Iterator[AnnData]:
     """An .h5ad file, or the URL of one, backed: its numbers are read when they are used."""
-    try:
+    with needed("an h5ad file", "anndata", "anndata"):
         import anndata
-    except ImportError as error:
-        raise ImportError("h5ad files need the package anndata: pip install 'topmix[anndata]'") from error
     adata = anndata.read_h5ad(local_copy(path) if is_remote(path) else path, backed="r")
     try:
         yield adata

@@ -46,6 +46,7 @@ def explore(
 
     Ctrl-C ends it.
     """
+    import topmix.apps.web  # noqa: F401 - first: it says which packages are missing
     from topmix.apps.explorer import explore as open_explorer
 
     found = load_model(model, threads)

@@ -83,6 +83,8 @@ def fit(
     if column and not explore:
         raise typer.BadParameter("columns are shown by --explore: pass it too", param_hint="--column")
     if explore:
+        import topmix.apps.web  # noqa: F401 - first: it says which packages are missing
+
         if not documents.takes_counts(estimator) and texts is None:
             why = "there is nothing to explore in clusters of rows of numbers"
             raise typer.BadParameter(why, param_hint="--explore")

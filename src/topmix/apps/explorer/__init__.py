@@ -9,29 +9,32 @@ app.py        the addresses
 
 from __future__ import annotations
 
+import html
 import os
 import webbrowser
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-import topmix.apps.web  # noqa: F401 - first: it says which packages are missing
-from topmix.apps.explorer.app import make_app
-from topmix.apps.explorer.library import Library
-from topmix.apps.explorer.session import Session
-from topmix.apps.web.server import Server
 from topmix.corpus.corpus import Corpus
 from topmix.estimators import load
 from topmix.selection.views import Model, ModelView
 
-__all__ = ["Explorer", "Library", "Session", "explore"]
+if TYPE_CHECKING:  # these need Starlette, and `from topmix import *` does without it
+    from topmix.apps.explorer.session import Session
 
 
 class Explorer:
     """A running explorer. `close` ends it; `url` is its address with the token. In a notebook it shows a link."""
 
     def __init__(self, session: Session, *, port: int = 0, token: str | None = ""):
+        from topmix.apps.explorer.app import make_app
+        from topmix.apps.web.server import Server
+
         self.session = session
+        self._folder: TemporaryDirectory[str] | None = None
         self.server = Server(make_app(session), port=port, token=token)
 
     @property
@@ -48,7 +51,14 @@ class Explorer:
         return self
 
     def open_browser(self) -> None:
-        webbrowser.open(self.url)
+        """By way of a file that leads to the address, and that its owner alone can read: all users of this machine see
+        the arguments of a browser."""
+        self._folder = self._folder or TemporaryDirectory(prefix="topmix-")
+        page = Path(self._folder.name, "explorer.html")
+        page.touch(0o600)
+        url = html.escape(self.url)
+        page.write_text(f'<meta http-equiv="refresh" content="0; url={url}"><a href="{url}">The explorer</a>')
+        webbrowser.open(page.as_uri())
 
     def wait(self) -> None:
         """Until Ctrl-C."""
@@ -67,6 +77,8 @@ class Explorer:
     def close(self) -> None:
         self.session.close()
         self.server.stop()
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def __enter__(self) -> Explorer:
         return self
@@ -134,6 +146,9 @@ def explore(
     ...     explorer.url.startswith("http://127.0.0.1:")
     True
     """
+    from topmix.apps.explorer.library import Library
+    from topmix.apps.explorer.session import Session
+
     if isinstance(model, str | os.PathLike):
         path = model if path is None else path
         view = ModelView(load(model))
@@ -160,6 +175,9 @@ def waiting_explorer(
     port: int = 0,
 ) -> Explorer:
     """An explorer for a fit that is about to begin. A page that comes before the first pass waits for it."""
+    from topmix.apps.explorer.library import Library
+    from topmix.apps.explorer.session import Session
+
     assert corpus is not None
     words = corpus.vocabulary or range(corpus.n_words)
     session = Session(Library(corpus, [str(word) for word in words], texts, columns), title)

@@ -18,23 +18,24 @@ import functools
 import hmac
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from urllib.parse import quote, urlencode, urlsplit
 
-try:
+from topmix.apps.page import as_json
+from topmix.base.checks import needed
+
+with needed("a page or a service", "Starlette and uvicorn", "explorer"):
     import uvicorn  # noqa: F401
     from starlette.concurrency import run_in_threadpool
     from starlette.datastructures import MutableHeaders
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import RedirectResponse, Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-except ImportError as error:
-    raise ImportError("this needs Starlette and uvicorn: pip install 'topmix[explorer]'") from error
-
-from topmix.apps.page import as_json
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MAX_BODY = 1 << 20  # bytes
+TOKEN = re.compile(r"[\w.~+/-]{8,}=*", re.ASCII)  # as RFC 6750 has it
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -85,6 +86,13 @@ def error_reply(status: int, why: object) -> Response:
     return json_reply({"error": str(why)}, status)
 
 
+def checked_token(token: str | None) -> str | None:
+    """One that a header, an address and a cookie can hold; None is none."""
+    if token is not None and not TOKEN.fullmatch(token):
+        raise ValueError("a token must have 8 or more letters, digits or characters of -._~+/ (and = at the end)")
+    return token
+
+
 class Guard:
     """An ASGI application that passes on to `app` what is allowed.
 
@@ -103,7 +111,8 @@ class Guard:
         max_body: int = MAX_BODY,
         cookie: str = "topmix",
     ):
-        self.app, self.token, self.open_paths, self.max_body, self.cookie = app, token, open_paths, max_body, cookie
+        self.app, self.token, self.open_paths = app, checked_token(token), open_paths
+        self.max_body, self.cookie = max_body, cookie
         self.hosts = {name.lower() for name in (*LOOPBACK, *hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -150,7 +159,8 @@ class Guard:
             # "//elsewhere" would lead to another host, as would "/\\elsewhere".
             path = "/" + quote(request.scope["path"].lstrip("/\\"))
             moved = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
-            moved.set_cookie(self.cookie, str(self.token), httponly=True, samesite="strict")
+            # Lax: a browser that came from a link or a file sends no strict cookie to where it is led.
+            moved.set_cookie(self.cookie, str(self.token), httponly=True, samesite="lax")
             return moved
         scheme, _, secret = headers.get("authorization", "").partition(" ")
         is_bearer = scheme.lower() == "bearer"

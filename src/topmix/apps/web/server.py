@@ -14,13 +14,14 @@ import threading
 import time
 from collections.abc import Collection, Iterable
 from typing import Self
+from urllib.parse import quote
 
 import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from topmix.apps.web import LOOPBACK, MAX_BODY, Guard
+from topmix.apps.web import LOOPBACK, MAX_BODY, Guard, checked_token
 
 EVERYWHERE = ("0.0.0.0", "::")
 START_SECONDS = 30.0
@@ -43,8 +44,8 @@ class Server:
     --------
     >>> from topmix.web import Server
     >>> async def app(scope, receive, send): ...
-    >>> with Server(app, token="secret") as server:
-    ...     server.url == f"http://127.0.0.1:{server.port}/?token=secret"
+    >>> with Server(app, token="a-long-secret") as server:
+    ...     server.url == f"http://127.0.0.1:{server.port}/?token=a-long-secret"
     True
     """
 
@@ -59,7 +60,7 @@ class Server:
         open_paths: Collection[str] = (),
         max_body: int = MAX_BODY,
     ):
-        self.token = secrets.token_urlsafe(24) if token == "" else token
+        self.token = secrets.token_urlsafe(24) if token == "" else checked_token(token)
         # It listens: who comes before the server runs waits for it, and is not refused. The protocol is named, because
         # asyncio turns off Nagle's algorithm only where it is: 40 ms of every answer.
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -95,7 +96,7 @@ class Server:
     @property
     def url(self) -> str:
         """The address with the token, for a browser."""
-        return self.address if self.token is None else f"{self.address}?token={self.token}"
+        return self.address if self.token is None else f"{self.address}?token={quote(self.token)}"
 
     def start(self) -> Self:
         """Serves in a thread, and returns when it answers."""
@@ -132,7 +133,7 @@ class Server:
 
 
 class TimedHttp(H11Protocol):
-    """A connection that is closed if its client takes too long, or if there are too many."""
+    """A connection that is closed if its client takes too long, or if another needs its place."""
 
     _clock: asyncio.TimerHandle | None = None  # until the end of what the client is doing
     _doing: tuple[object, object] | None = None
@@ -141,9 +142,17 @@ class TimedHttp(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if len(self.connections) > MOST_CONNECTIONS:
-            transport.abort()
-        else:
-            self._set_clock()
+            self._make_room()
+        self._set_clock()
+
+    def _make_room(self) -> None:
+        """Closes a connection that waits for its client: best one without a request so far, that waits the longest. If
+        all of them have something to answer, it is this one."""
+        all_of_them = (one for one in self.connections if isinstance(one, TimedHttp))
+        waiting = {one: (one.cycle is not None, one._clock.when()) for one in all_of_them if one._clock is not None}
+        closed = min(waiting, key=lambda one: waiting[one], default=self)
+        self.connections.discard(closed)
+        closed.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
