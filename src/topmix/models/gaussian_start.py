@@ -120,7 +120,7 @@ def _moments(
     centre = model.posterior.m[parent].astype(z.dtype)
     S = moments(z, own, np.ones(own.shape, z.dtype), w, centre, model.shape)
     total = model.total
-    share = (2.0 + (model.shape.D if model.shape.is_matrix else 0.0)) / np.maximum(total.N, 1e-300)[parent]
+    share = (2.0 + (model.frame.n_axes if model.shape.is_matrix else 0.0)) / np.maximum(total.N, 1e-300)[parent]
     n = S.N.sum()
     S += GaussianStats(total.N[parent], total.first[parent], total.second[parent]).times(share)
     return S.scale(n / S.N.sum())
@@ -302,7 +302,7 @@ def whole(model: Gaussian, x: np.ndarray, w: np.ndarray | None) -> Gaussian:
 def shrunk(S: GaussianStats, model: Gaussian) -> GaussianStats:
     """A few more rows for each cluster, at its mean, with the average covariance. As many rows in all as before."""
     shape, N = model.shape, S.N.sum()
-    some = 2.0 + (shape.D if shape.name == "full" else 0.0)
+    some = 2.0 + (model.frame.n_axes if shape.name == "full" else 0.0)
     m = np.zeros_like(S.first) if model.zero_mean else S.first / np.maximum(S.N, 1e-300)[:, None]
     within = (shape.unpacked(S.second) - shape.outer(S.N, m, m)).sum(axis=0) / N
     more = np.full(len(S.N), some)
@@ -325,10 +325,11 @@ LEAST_GAIN = 0.01  # the smallest n is taken that comes this near to the best, a
 
 
 def chosen_prior(
-    model: Gaussian, weight: np.ndarray | None, two: Assignment, degrees: float | None, one: float = 1.0
+    model: Gaussian, weight: np.ndarray | None, two: Assignment, of_one: float, degrees: float | None, unit: float = 1.0
 ) -> GaussianPrior:
-    """From rows, whose weights are one on average, and the two best clusters of each. `degrees` are the user's, or
-    None; `one` is what a row weighs in the fit."""
+    """From rows, whose weights are one on average, the two best clusters of each, and the log likelihood of a row in
+    one cluster for all. `degrees` are the user's, or None; `unit` is what a row weighs in the fit: weights times a
+    constant choose the same clusters, and a row is left out whole, whatever it weighs."""
     shape, K, z, rows = model.shape, len(model.total.N), two.x, np.arange(len(two.x))
     w = np.ones(len(z)) if weight is None else np.asarray(weight, np.float64)
     best = two.r.argmax(axis=1)
@@ -339,7 +340,8 @@ def chosen_prior(
     scatter = shape.unpacked(S.second) - shape.outer(S.N, mean, mean) + shape.spread(S.N, model.prior.reg)
     common = scatter.sum(axis=0) / n_rows
     if shape.is_matrix:  # of fewer rows than columns it would be singular
-        common = (n_rows * common + shape.D * np.diag(np.diagonal(common))) / (n_rows + shape.D)
+        n_axes = model.frame.n_axes
+        common = (n_rows * common + n_axes * np.diag(np.diagonal(common))) / (n_rows + n_axes)
 
     def as_rows(n: float) -> GaussianPrior:
         return replace(model.prior, nu=shape.repeat * n, B=np.asarray(n * common))
@@ -357,14 +359,14 @@ def chosen_prior(
         for k, own in enumerate(np.split(order, np.cumsum(np.bincount(label, minlength=K))[:-1])):
             own = own[w[own] > 0]
             if len(own) > 1:
-                y = z[own].astype(np.float64) - mean[k]
-                left_out = _left_out(shape, common, scatter[k], y, w[own], model.zero_mean) + np.log(S.N[k] / n_rows)
+                y, of_others = z[own].astype(np.float64) - mean[k], scatter[k] - w[own].mean() * model.prior.reg
+                left_out = _left_out(shape, common, of_others, y, w[own], model.zero_mean) + np.log(S.N[k] / n_rows)
                 scores += w[own] @ np.logaddexp(left_out, other[own, None])
-    clusters = max(float(w @ two.likelihood) - n_rows * model.of_all_rows(), 0.0)
+    clusters = max(float(w @ two.likelihood) - n_rows * of_one, 0.0)
     at = int(np.argmax(scores))
     while at > 0 and scores[at - 1] >= scores.max() - LEAST_GAIN * clusters:
         at -= 1
-    return model.prior if at == 0 else as_rows(one * STRENGTHS[at])
+    return model.prior if at == 0 else as_rows(unit * STRENGTHS[at])
 
 
 def _left_out(
