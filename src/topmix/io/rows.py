@@ -62,6 +62,8 @@ def read_matrix(X: object, owner: str, known: Reading | None, names: Sequence[st
                 X = validate_data(stand_in, X, reset=known is None, **COUNTS)
             check_non_negative(X, owner)
             corpus = Corpus.from_scipy(_own(X, source))
+    if corpus.nnz == 0 and (source.count_nonzero() if sp.issparse(source) else np.any(np.asarray(source))):
+        raise ValueError("the counts of X are so small that all are zero in single precision: multiply X by a constant")
     if known is not None:
         return corpus, known
     words = vars(stand_in).get("feature_names_in_")
@@ -284,7 +286,8 @@ def checked_names(names: Iterable[object], n_words: int) -> list[str]:
 def _places_of_missing(X: Any) -> Iterator[None]:
     """Errors about NaN and infinity that say where they are."""
     try:
-        yield
+        with np.errstate(over="ignore"):
+            yield
     except ValueError as error:
         if not re.search("contains (NaN|infinity)", str(error)):
             raise

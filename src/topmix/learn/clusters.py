@@ -9,6 +9,7 @@ that start at rows cannot agree on.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ LEAST_SHARE = 0.01  # of its rows after the last division; a cluster with fewer 
 
 # Where k-means decides where clusters start; with more clusters or rows growth is tried too (docs/choosing.md).
 FEW_CLUSTERS, MANY_ROWS = 25, 100_000
+MOST_ADDED = 0.25  # by reg_covar, of the largest variance: two groups are four standard deviations apart then
 LEAST_GAIN = 0.1  # of what clusters gain over one: with less k-means in the scales of the columns as they are is taken
 OWN_GAIN = 0.02  # the same for another k-means in these scales, which is tried from so many rows on:
 OTHER_FROM = 10_000
@@ -101,8 +103,17 @@ class GaussianStart:
     def empty(self) -> Gaussian:
         """Clusters at their prior."""
         kind, zero_mean = self.settings["covariance_type"], self.settings["zero_mean"]
-        about = gaussian_start.summary(self.data, self.weight, kind, zero_mean)
-        return gaussian_start.empty(about, str(self.data.data.dtype), self.K, **self.settings)
+        about, reg = gaussian_start.summary(self.data, self.weight, kind, zero_mean), self.settings["reg_covar"]
+        model = gaussian_start.empty(about, str(self.data.data.dtype), self.K, **self.settings)
+        largest = float((np.diagonal(about[1]) if about[1].ndim == 2 else about[1]).max())
+        if 0 < MOST_ADDED * largest < reg:
+            warnings.warn(
+                f"reg_covar={reg:g} is added to the variances of clusters, and that of a column of X is {largest:.3g} "
+                "at most, so groups of rows may not be found. Multiply X by a constant, or lower reg_covar.",
+                UserWarning,
+                stacklevel=15,  # where a user calls fit
+            )
+        return model
 
     @cached_property
     def is_open(self) -> bool:

@@ -13,13 +13,14 @@ import numpy as np
 
 from topmix.base.threads import one_thread
 from topmix.corpus.rows import Rows
-from topmix.models.frame import LEAST, Frame, GaussianStats, Shape, everyone, moments
+from topmix.models.frame import LEAST, ROUNDING, Frame, GaussianStats, Shape, everyone, moments
 from topmix.models.gaussian import Gaussian, GaussianPrior
 from topmix.models.k_means import lloyd, means, nearest, sample_of, spread_rows
 from topmix.models.model import Assignment
 
 POWER_STEPS = 16  # towards the longest axis of a cluster; it need not be exact
 LARGEST_SQUARE = 1e90  # of anything that is squared or summed: files hold numbers up to 1e100
+TOO_CLOSE = "the values of X differ by so little that their squares are lost: multiply X by a constant"
 SAMPLE = 10_000  # rows, at least, and this many for each cluster:
 SAMPLE_PER_CLUSTER = 40
 DENSE_SAMPLE = 1 << 26  # numbers of sparse rows that are made dense
@@ -158,12 +159,15 @@ def summary(table: Rows, weight: np.ndarray | None, covariance_type: str, zero_m
     mean = first / max(total, 1e-300)
     if not (np.abs(second).max(initial=0.0) < LARGEST_SQUARE and np.abs(about + mean).max() < LARGEST_SQUARE**0.5):
         raise ValueError("X has values of more than 1e45, whose squares do not add up: divide X by a constant")
+    if np.any(first) and not np.any(second):
+        raise ValueError(TOO_CLOSE)
     if zero_mean:
         return np.zeros(D), second / max(total, 1e-300)
     second -= total * (np.outer(mean, mean) if is_matrix else mean**2)
     return about + mean, second / max(total - 1.0, min(total, 1.0), 1e-300)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what leaves the range is refused
 def empty(
     data: Summary,
     dtype: str,
@@ -201,10 +205,7 @@ def empty(
         prior = replace(prior, nu=nu, B=B)
     sizes = (prior.reg, prior.B, np.square(prior.m), np.square(frame.A))
     if not all(np.abs(size).max() < LARGEST_SQUARE for size in sizes):
-        what = (
-            "the values of X differ by so little, compared with reg_covar and the priors, that their squares are lost"
-        )
-        raise ValueError(f"{what}: multiply X by a constant")
+        raise ValueError(TOO_CLOSE)
     return Gaussian(covariance_type, objective, zero_mean, dtype, frame, prior, GaussianStats.zeros(shape, K))
 
 
@@ -348,8 +349,8 @@ def chosen_prior(
 
     if degrees is not None:
         return as_rows(degrees / shape.repeat)
-    if shape.name == "tied":  # all rows make it
-        return model.prior
+    if shape.name == "tied" or (np.diagonal(common) if shape.is_matrix else common).min() < ROUNDING:
+        return model.prior  # all rows make it, or no digits are left of it beside a row that is far away
     in_frame = two.likelihood - model.frame.log_det()
     with np.errstate(divide="ignore"):
         other = in_frame + np.log(two.r[rows, 1 - best]) if two.r.shape[1] > 1 else np.full(len(z), -np.inf)
@@ -388,7 +389,7 @@ def _left_out(
         log_det = np.log(n + values[:, None]).sum(axis=0)[None] - 2 * np.log(np.diagonal(root)).sum()
     else:
         squares = np.square(y) if shape.name == "diag" else np.square(y).sum(axis=1, keepdims=True)
-        of_each, M = common.reshape(-1, 1), n + (scatter / common).reshape(-1, 1)  # [copies, strengths]
+        of_each, M = common.reshape(-1, 1), n + np.maximum(scatter / common, 0.0).reshape(-1, 1)  # [copies, strengths]
         q, log_det = (squares / of_each.T)[:, :, None] / M, size * np.log(M * of_each / shape.repeat)
     n_rows, left = n + (N - w)[:, None], (w * c)[:, None, None] * q
     np.maximum(np.subtract(1.0, left, out=left), 1e-12, out=left)
