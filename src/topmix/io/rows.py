@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,7 +39,7 @@ GROUP = "group"  # the column of a file of groups that has several
 
 def read_matrix(X: object, owner: str, known: Reading | None, names: Sequence[str] | None) -> tuple[Corpus, Reading]:
     """Counts from an array, a sparse matrix or a DataFrame. `names` are those of its columns."""
-    stand_in, source = _stand_in(owner, known), X
+    stand_in, source = _stand_in(owner, known), cast(Any, X)
     if sp.issparse(X):
         check_sparse(X)
     with _places_of_missing(X):
