@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_iris, load_wine
 
 from tests.twins.gaussian import left_out
 from topmix import GaussianMixture
@@ -75,3 +75,15 @@ def test_all_starts_have_the_same_prior():
     one, several = (GaussianMixture(3, n_init=n, random_state=0).fit(X) for n in (1, 4))
     assert degrees(one) == degrees(several) > 1
     assert several.objective_ >= one.objective_
+
+
+@pytest.mark.parametrize("kind", [*KINDS[:2], "tied"])
+@pytest.mark.parametrize(("value", "n", "unit"), [(0.0, 1, 1.0), (7.3, 1, 1e4), (1e3, 30, 1.0)])
+def test_constant_columns_change_no_clusters(kind, value, n, unit):
+    """They were as likely as columns with a tiny spread, and clusters seemed to gain nothing over one for all."""
+    X = load_iris().data
+    how = {"covariance_type": kind, "random_state": 0, "tol": 1e-6, "max_iter": 500, "reg_covar": 1e-6 * unit**2}
+    fit, wider = (GaussianMixture(3, **how).fit(rows) for rows in (unit * X, np.c_[unit * X, np.full((150, n), value)]))
+    assert degrees(wider) == degrees(fit)
+    np.testing.assert_array_equal(wider.labels_, fit.labels_)
+    np.testing.assert_allclose(wider.means_[:, :4], fit.means_, rtol=1e-9)

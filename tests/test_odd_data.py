@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import tracemalloc
 import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from topmix import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture, VonMisesFisherMixture
+from topmix import (
+    HDP,
+    LDA,
+    CombinatorialLDA,
+    GaussianAdmixture,
+    GaussianMixture,
+    GibbsLDA,
+    MultinomialMixture,
+    VonMisesFisherMixture,
+)
 from topmix.corpus import rows
 from topmix.corpus.rows import sums_between
 from topmix.corpus.shard import row_sums
@@ -68,6 +79,66 @@ def test_many_tokens_of_few_counts_are_a_warning(model):
     X[3, 3] = X[4, 4] = 1.1e7
     with pytest.warns(UserWarning, match=r"visits all 22,000,\d* of them .* use LDA"):
         model.fit(X)
+
+
+@pytest.mark.parametrize("model", [GibbsLDA(3), CombinatorialLDA(3)])
+def test_more_tokens_than_memory_has_room_for_are_an_error_at_once(model, monkeypatch):
+    monkeypatch.setattr(os, "sysconf", lambda name: {"SC_PHYS_PAGES": 2**20, "SC_PAGE_SIZE": 4096}[name])
+    with pytest.raises(ValueError, match="topics of 3,000,000,000 tokens, one for each, need about 24 GB, and there"):
+        model.fit(np.full((300, 10), 1_000_000))
+
+
+def test_a_perplexity_over_the_largest_float_is_infinite():
+    model = HDP(3, doc_topic_prior=1e10, search=None, max_iter=2, random_state=0).fit(COUNTS)
+    assert model.perplexity(COUNTS) > 1e10
+
+
+@pytest.mark.parametrize("model", [lda(), HDP(3, search=None, max_iter=3), MultinomialMixture(2), GibbsLDA(3)])
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_counts_that_no_float_holds_are_an_error(model, form):
+    with pytest.raises(ValueError, match=r"too large for dtype.* Divide X by a constant"):
+        model.fit(form(1e300 * COUNTS))
+    with pytest.raises(ValueError, match=r"all are zero in single precision: multiply X"):
+        model.fit(form(1e-300 * COUNTS))
+
+
+@pytest.mark.parametrize("model", [lda(), MultinomialMixture(2)])
+def test_counts_that_sum_to_nothing_are_an_error(model):
+    with pytest.raises(ValueError, match=r"all of X sums to .*e-10, which is too little"):
+        model.fit(1e-12 * COUNTS)
+
+
+NUMBERS = np.concatenate([rng.normal(size=(40, 4)) + 5, rng.normal(size=(40, 4)) - 5])
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical", "tied"])
+@pytest.mark.parametrize(
+    ("scale", "error"), [(1e-200, "multiply X"), (1e-160, "multiply X"), (1e150, "divide X"), (1e300, "divide X")]
+)
+def test_numbers_whose_squares_no_float_holds_are_an_error(kind, scale, error):
+    with pytest.raises(ValueError, match=error):
+        GaussianMixture(2, covariance_type=kind).fit(scale * NUMBERS)
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical", "tied"])
+@pytest.mark.parametrize("value", [1e20, 3e38, 1e40])
+def test_a_row_that_is_far_away_is_a_cluster(kind, value):
+    X = NUMBERS.copy()
+    X[3, 2] = value
+    labels = GaussianMixture(2, covariance_type=kind, random_state=0).fit(X).labels_
+    assert np.flatnonzero(labels != labels[0]).tolist() == [3]
+
+
+@pytest.mark.parametrize("groups", [(), (np.repeat(np.arange(16), 5),)])
+def test_groups_that_reg_covar_hides_are_a_warning(groups):
+    make = GaussianAdmixture if groups else GaussianMixture
+    with pytest.warns(UserWarning, match=r"reg_covar=1e-06 is added .* 2\.\d+e-11 at most") as found:
+        make(2, n_init=2, random_state=0).fit(1e-6 * NUMBERS, *groups)
+    assert [one.filename for one in found] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for X in (1e-2 * NUMBERS, np.ones((80, 2)), np.concatenate([NUMBERS, np.ones_like(NUMBERS)], axis=1)):
+            make(2, random_state=0).fit(X, *groups)
 
 
 @pytest.mark.parametrize("model", [lda(), lda(inference="variational"), HDP(3, search=None, max_iter=3)])

@@ -70,3 +70,32 @@ def test_the_prior_that_the_data_chooses_is_in_the_unit_of_the_weights(scale):
     strength = once._gaussian.prior.nu
     assert strength > 0.1
     assert again._gaussian.prior.nu == pytest.approx(scale * strength)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+@pytest.mark.parametrize("scale", [2.0, 7.0])
+def test_clusters_under_a_prior_that_the_data_chose_are_the_same_in_any_unit(covariance_type, scale):
+    how = {"covariance_type": covariance_type, "random_state": 0, "tol": 1e-9, "max_iter": 500}
+    once, again = (GaussianMixture(3, **how).fit(X, sample_weight=np.full(len(X), s)) for s in (1.0, scale))
+    assert again._gaussian.prior.nu == pytest.approx(scale * once._gaussian.prior.nu)
+    np.testing.assert_array_equal(again.labels_, once.labels_)
+    np.testing.assert_allclose(again.covariances_, once.covariances_, rtol=0.02, atol=1e-3)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical", "tied"])
+def test_a_row_that_weighs_twice_is_the_row_twice_under_priors_that_are_given(covariance_type):
+    B = {"full": np.eye(4), "tied": np.eye(4), "diag": np.ones(4), "spherical": 1.0}[covariance_type]
+    how = {"covariance_type": covariance_type, "covariance_prior": B, "degrees_of_freedom_prior": 5.0}
+    how |= {"mean_precision_prior": 3.0, "learner": "batch", "tol": -np.inf, "max_iter": 5}
+    weighted = GaussianMixture(3, init_params=SPECIES, **how).fit(X, sample_weight=np.full(len(X), 2.0))
+    twice = GaussianMixture(3, init_params=np.tile(SPECIES, 2), **how).fit(np.tile(X, (2, 1)))
+    np.testing.assert_allclose(weighted.means_, twice.means_, rtol=1e-8)
+    np.testing.assert_allclose(weighted.covariances_, twice.covariances_, rtol=1e-6, atol=1e-9)
+    assert weighted.objective_ == pytest.approx(twice.objective_, rel=1e-9)
+
+
+def test_rows_without_weight_are_not_enough_rows_for_having_no_prior():
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([X, rng.normal(size=(3000, 4))])
+    few = GaussianMixture(3, random_state=0).fit(rows, sample_weight=np.arange(len(rows)) < len(X))
+    assert few._gaussian.prior.nu == GaussianMixture(3, random_state=0).fit(X)._gaussian.prior.nu > 0.1

@@ -344,6 +344,8 @@ def test_a_warm_start_goes_on(fitted):
         ("categorical", [None, *CLASS[1:300]], "one class"),
         ("categorical", [["a", "b"]] * 300, "one class"),
         ("categorical", np.linspace(0, 1, 300), "continuous"),
+        ("categorical", np.where(CLASS[TRAIN] == CLASS[0], 1e199, 0.0), "continuous numbers"),
+        ("gaussian", np.where(np.arange(300) == 3, -1e200, NUMBER[TRAIN]), r"value of -1e\+200; .* Divide y"),
         ("gaussian", NUMBER[:7], "7 values for 300"),
         ("gaussian", np.where(np.arange(300) == 3, np.nan, 1.0), "NaN"),
         ("gaussian", ["a"] * 300, "could not convert"),
@@ -353,6 +355,23 @@ def test_a_warm_start_goes_on(fitted):
 def test_responses_that_cannot_be_used_are_an_error(kind, y, error):
     with pytest.raises(ValueError, match=error):
         SupervisedLDA(6, response=kind).fit(X[TRAIN], y)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e80])
+def test_numbers_of_any_unit_are_predicted(scale):
+    model, other = (
+        SupervisedLDA(6, response="gaussian", response_weight=10.0, max_iter=3, random_state=0, n_jobs=1).fit(
+            X[TRAIN], unit * NUMBER[TRAIN]
+        )
+        for unit in (1.0, scale)
+    )
+    np.testing.assert_allclose(other.predict(X[TEST]) / scale, model.predict(X[TEST]), rtol=0.2, atol=0.2)
+
+
+def test_whole_numbers_are_shown_as_given():
+    model = SupervisedLDA(2, response_weight=0.0, max_iter=1, random_state=0)
+    assert model.fit(X[TRAIN], [2, 10**30] * 150).classes_.tolist() == [2, 10**30]
+    assert model.fit(X[TRAIN], [2.0, 2.0**53] * 150).classes_.tolist() == [2, 2**53]
 
 
 def test_what_responses_have_not_is_said(fitted):

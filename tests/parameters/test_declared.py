@@ -93,6 +93,8 @@ REFUSED = {
     "a prior that float32 loses": ("LDA", {"topic_word_prior": 1e-120}, "from 1e-30 to 1e"),
     "a small prior of documents": ("GibbsLDA", {"doc_topic_prior": 1e-120}, "from 1e-30 to 1e"),
     "priors apart": ("LDA", {"doc_topic_prior": [1.0, 1.0, 1.0, 1e77]}, "from 1e-30 to 1e"),
+    "a prior of documents without digits": ("LDA", {"doc_topic_prior": 1e20}, "from 1e-30 to 1e"),
+    "a concentration without digits": ("HDP", {"doc_topic_prior": 1e20}, "one positive number, from 1e-30 to 1e"),
     "a small weight": ("MultinomialMixture", {"weight_concentration_prior": 1e-120}, "from 1e-30 to 1e"),
     "a large start": ("LDA", {"init": np.full((4, 30), 1e150)}, "init must not have counts over 1e"),
     "a start of words": ("LDA", {"init": [["a"]]}, "init must be numbers"),

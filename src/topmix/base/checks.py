@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -127,6 +128,20 @@ def count_of_active(n_active: object, K: int) -> int:
 def numbers_in_range(values: np.ndarray) -> bool:
     """Whether all of them are positive and of a size that `positive_number` takes."""
     return bool(np.all((values >= LEAST_POSITIVE) & (values <= MOST_POSITIVE)))  # not true of NaN
+
+
+def check_memory(needed: float, what: str, remedy: str) -> None:
+    """Better an error now than a machine that swaps. A process may also be held to less than there is (ulimit -v)."""
+    try:
+        import resource  # not on Windows
+
+        there, limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), resource.getrlimit(resource.RLIMIT_AS)
+    except (ImportError, AttributeError, ValueError, OSError):
+        return
+    there = there if limit[0] == resource.RLIM_INFINITY else min(there, limit[0])
+    if needed > there:
+        need = f"about {needed / 1e9:,.0f} GB, and there are {there / 1e9:,.0f} GB of memory"
+        raise ValueError(f"{what} need {need}. {remedy}")
 
 
 def prior_of(prior: object, parameter: str, n: int) -> np.ndarray:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
 
-from topmix.base.checks import MOST_POSITIVE, count_of_active, number_from, one_of, positive_number, whole_number
+from topmix.base.checks import (
+    MOST_POSITIVE,
+    check_memory,
+    count_of_active,
+    number_from,
+    one_of,
+    positive_number,
+    whole_number,
+)
 from topmix.corpus.rows import Rows
 from topmix.estimators.declared import Settings, array, responsibilities
 from topmix.estimators.estimator import learned
@@ -156,7 +163,11 @@ class GaussianMixture(VectorMixture):
 
     def _start(self, data: Rows, weight: np.ndarray | None, K: int) -> GaussianStart:
         kind, D = one_of(self.covariance_type, SHAPES, "covariance_type"), data.shape[1]
-        refuse_what_does_not_fit(K, D, kind)
+        check_memory(
+            8 * 10 * D**2 * {"full": K, "tied": 1}.get(kind, 0),
+            f"{K} clusters with covariance_type={kind!r} in {D} columns",
+            "Use 'diag' or 'tied', or fewer columns, by PCA say.",
+        )
         mean, covariance = self.mean_prior, self.covariance_prior
         is_matrix, shape = kind in ("full", "tied"), _shapes(1, D)["full" if kind == "tied" else kind][1:]
         if covariance is not None:
@@ -204,20 +215,6 @@ class GaussianMixture(VectorMixture):
         kind, is_matrix = self.covariance_type, self.covariance_type in ("full", "tied")
         precisions = positive(precisions, _shapes(K, D)[kind], f"{kind} precision", is_matrix, where)
         return weights, means, np.linalg.inv(precisions) if is_matrix else 1.0 / precisions
-
-
-def refuse_what_does_not_fit(K: int, D: int, covariance_type: str) -> None:
-    """Full covariances of thousands of columns: better an error now than a machine that swaps."""
-    needed = 8 * 10 * D**2 * {"full": K, "tied": 1}.get(covariance_type, 0)
-    try:
-        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not on this system
-        return
-    if needed > there:
-        raise ValueError(
-            f"{K} clusters with covariance_type={covariance_type!r} in {D} columns need about {needed / 1e9:,.0f} GB, "
-            f"and there are {there / 1e9:,.0f} GB of memory. Use 'diag' or 'tied', or fewer columns, by PCA say."
-        )
 
 
 def _shapes(K: int, D: int) -> dict[str, tuple[int, ...]]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 from sklearn.utils import Tags
 
-from topmix.base.checks import LARGEST_COUNT, count_of_components, whole_number, whole_number_or_none
+from topmix.base.checks import LARGEST_COUNT, check_memory, count_of_components, whole_number, whole_number_or_none
 from topmix.base.fields import CheckedReader, ModelFileError, Writer
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.shard import row_sums
@@ -35,6 +35,7 @@ from topmix.results.measures import Fits
 from topmix.results.seeds import Seeds
 from topmix.results.topics import AboutFit, FittedTopics
 
+BYTES = 8  # of a token: its topic, the first one, and the one that a model keeps
 NEW_DOCUMENTS = DocumentOptions(n_active=32, exclude=True, tol=0.05)  # how documents are solved that were not sampled
 
 
@@ -64,6 +65,8 @@ class TokenEstimator(TopicEstimator):
         corpus, reading = read(X, options.how, known, owner=owner, engine=self._engine())
         check_targets(y, corpus.n_docs)
         check_whole_counts(corpus, owner, self._most_tokens)
+        n = f"{corpus.n_tokens:,.0f}"
+        check_memory(BYTES * corpus.n_tokens, f"topics of {n} tokens, one for each,", "Divide the counts, or use LDA.")
         K = count_of_components(self.n_components)
         warn_of_odd_data(corpus, K)
         warn_of_many_tokens(corpus, owner)

@@ -13,6 +13,7 @@ from topmix.corpus.corpus import Corpus
 from topmix.estimators.declared import ClusterOptions, responsibilities, takes
 from topmix.estimators.estimator import learned
 from topmix.estimators.mixture import MixtureEstimator
+from topmix.estimators.odd_data import check_sums
 from topmix.io.documents import AS_IT_IS, read
 from topmix.io.reading import How, Reading
 from topmix.models.categorical import STARTS, Categorical, WordStart
@@ -78,7 +79,9 @@ class MultinomialMixture(MixtureEstimator):
         self, X: object, groups: object = None, how: How = AS_IT_IS, known: Reading | None = None
     ) -> tuple[Corpus, Reading]:
         self._refuse_groups(groups)
-        return read(X, how, known, owner=type(self).__name__, engine=self._engine())
+        corpus, reading = read(X, how, known, owner=type(self).__name__, engine=self._engine())
+        check_sums(corpus)
+        return corpus, reading
 
     def _read_known(self, X: object) -> Corpus:
         return self._rows(X, None)

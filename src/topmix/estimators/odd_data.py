@@ -15,6 +15,7 @@ MANY_TOKENS = 20_000_000  # about a second of sampling
 MOST_COPIES = 50  # tokens of an entry, on average, that are sampled one by one
 MOST_DRAWN = 2**24  # tokens of a document: samplers count them in floats, which are whole numbers so far
 LARGEST_SUM = 1e38  # of counts, in floats
+LEAST_SUM = 1e-6
 BLOCK = 1 << 20  # entries that are looked at at a time
 LIGHT = 10.0  # tokens: documents that weigh less on average may be proportions or tf-idf, if they are not whole numbers
 
@@ -44,7 +45,9 @@ def warn(message: str) -> None:
 
 
 def check_sums(corpus: Corpus) -> None:
-    """Counts whose sums, by word or by document, do not fit into the floats that hold them."""
+    """Counts whose sums, by word or by document, do not fit into the floats that hold them, or are lost in them."""
+    if 0 < corpus.n_tokens < LEAST_SUM:
+        raise ValueError(f"all of X sums to {corpus.n_tokens:.3g}, which is too little to learn from. Multiply X.")
     if not corpus.n_tokens < LARGEST_SUM:
         for what, tokens in _sums(corpus):
             if not tokens.max() < LARGEST_SUM:

@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from topmix.base.checks import LEAST_POSITIVE, MOST_POSITIVE, is_auto, numbers_in_range, one_of, positive_number
+from topmix.base.checks import (
+    LEAST_POSITIVE,
+    MOST_POSITIVE,
+    is_auto,
+    number_from,
+    numbers_in_range,
+    one_of,
+    positive_number,
+)
 from topmix.corpus.corpus import Corpus
 from topmix.learn.topic_moves import Posteriors
 from topmix.models.statistics import PseudoCounts
@@ -18,6 +26,8 @@ from topmix.results.seeds import Names, Seeds
 from topmix.results.topics import FittedTopics
 
 IN_RANGE = f", from {LEAST_POSITIVE:g} to {MOST_POSITIVE:g}"
+LARGEST_ALPHA = 1e10  # no digits are left of sums of log gamma functions of more
+ALPHA_IN_RANGE = f", from {LEAST_POSITIVE:g} to {LARGEST_ALPHA:g}"
 DOCUMENT_TOTAL = 0.5  # alpha, summed over topics
 
 
@@ -27,8 +37,8 @@ def document_prior(given: object, K: int) -> tuple[np.ndarray, bool]:
     if numbers.shape not in ((), (1,), (K,)):
         raise ValueError(f"doc_topic_prior must be one number, or one for each of {K} topics, got {numbers.shape}")
     alpha = np.array(np.broadcast_to(numbers, (K,)))
-    if not numbers_in_range(alpha):
-        raise ValueError(f"doc_topic_prior must be positive{IN_RANGE}, got {given!r}")
+    if not numbers_in_range(alpha) or alpha.max() > LARGEST_ALPHA:
+        raise ValueError(f"doc_topic_prior must be positive{ALPHA_IN_RANGE}, got {given!r}")
     return alpha, learned
 
 
@@ -75,9 +85,11 @@ def concentration(given: object, default: float, parameter: str) -> tuple[float,
     """One positive number, and whether it is to be learned."""
     learned = is_auto(given)
     try:
-        return positive_number(default if given is None or learned else given, parameter), learned
+        number = positive_number(default if given is None or learned else given, parameter)
+        return number_from(number, parameter, LEAST_POSITIVE, LARGEST_ALPHA), learned
     except ValueError as error:
-        raise ValueError(f"{parameter} must be one positive number{IN_RANGE}, or 'auto', got {given!r}") from error
+        said = f"{parameter} must be one positive number{ALPHA_IN_RANGE}, or 'auto', got {given!r}"
+        raise ValueError(said) from error
 
 
 CLONED = " (scikit-learn's clone empties estimators in parameters: pass its components_, or a FrozenEstimator)"

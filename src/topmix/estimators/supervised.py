@@ -38,6 +38,7 @@ MOST_JUDGED = 3000  # documents that the threshold is chosen on
 MOST_PASSES = 10
 CLASSES, _ = RESPONSES = ("categorical", "gaussian")
 WEIGHTS = 0.0, 10.0, 100.0, 1000.0  # of responses, that are tried
+LARGEST_NUMBER = 1e90  # of a response: squares are summed, and files hold numbers up to 1e100
 HELD_OUT = 5  # every so many documents judge them
 FEWEST_JUDGED = 100  # documents
 ROUNDS = 5  # of coefficients and the variance of numbers, before topics learn from them
@@ -236,7 +237,11 @@ class SupervisedLDA(Seeded, TargetTopics):
             check_one_each(len(target), corpus.n_docs)
             if not np.isfinite(target).all():
                 raise ValueError("y contains NaN or infinity")
-            centre, scale = float(target.mean()), float(target.std()) or 1.0
+            if abs(largest := target[np.abs(target).argmax()]) > LARGEST_NUMBER:
+                limits = f"from {-LARGEST_NUMBER:g} to {LARGEST_NUMBER:g}"
+                raise ValueError(f"y has a value of {largest:.3g}; it must be {limits}. Divide y by a constant.")
+            # The squares of numbers below 1e-162 are zero, and so is their deviation.
+            centre, scale = float(target.mean()), float(target.std()) or float(np.ptp(target)) or 1.0
             target = (target - centre) / scale
         corpus = corpus.with_columns(design=DesignRows.of(target[:, None]))
 

@@ -122,7 +122,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
         documents that are a sample; the ratio does not depend on it."""
         corpus = self._read_known(X, metadata)
         found = self._solved().score(corpus, self._solver())
-        return float(np.exp(-found / max(corpus.n_tokens, 1.0)))
+        with np.errstate(over="ignore"):  # infinite, where a prior makes the bound that low
+            return float(np.exp(-found / max(corpus.n_tokens, 1.0)))
 
     @where(lambda self: self._mixes)
     def predictor(self) -> Predictor:

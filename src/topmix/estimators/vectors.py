@@ -89,7 +89,11 @@ class VectorMixture(MixtureEstimator):
 
     @takes(VectorOptions)
     def fit(self, X: object, y: object = None, sample_weight: object = None, **how: Unpack[VectorOptions]) -> Self:
-        """Learns the clusters of X, of shape (n_samples, n_features), or in a .npy, .csv, .tsv or .parquet file."""
+        """Learns the clusters of X, of shape (n_samples, n_features), or in a .npy, .csv, .tsv or .parquet file.
+
+        A weight is a number of rows, in all sums and beside priors, which count as rows too. What the data decides (the
+        covariances that "map" expects, where clusters start, when to stop) depends only on how weights compare with
+        each other, and takes a row with any weight as one row: two equal rows seem to predict each other."""
         return self._fit_as(X, y, sample_weight, how)
 
     @abstractmethod

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,7 +39,7 @@ GROUP = "group"  # the column of a file of groups that has several
 
 def read_matrix(X: object, owner: str, known: Reading | None, names: Sequence[str] | None) -> tuple[Corpus, Reading]:
     """Counts from an array, a sparse matrix or a DataFrame. `names` are those of its columns."""
-    stand_in, source = _stand_in(owner, known), X
+    stand_in, source = _stand_in(owner, known), cast(Any, X)
     if sp.issparse(X):
         check_sparse(X)
     with _places_of_missing(X):
@@ -62,6 +62,8 @@ def read_matrix(X: object, owner: str, known: Reading | None, names: Sequence[st
                 X = validate_data(stand_in, X, reset=known is None, **COUNTS)
             check_non_negative(X, owner)
             corpus = Corpus.from_scipy(_own(X, source))
+    if corpus.nnz == 0 and (source.count_nonzero() if sp.issparse(source) else np.any(np.asarray(source))):
+        raise ValueError("the counts of X are so small that all are zero in single precision: multiply X by a constant")
     if known is not None:
         return corpus, known
     words = vars(stand_in).get("feature_names_in_")
@@ -284,7 +286,8 @@ def checked_names(names: Iterable[object], n_words: int) -> list[str]:
 def _places_of_missing(X: Any) -> Iterator[None]:
     """Errors about NaN and infinity that say where they are."""
     try:
-        yield
+        with np.errstate(over="ignore"):
+            yield
     except ValueError as error:
         if not re.search("contains (NaN|infinity)", str(error)):
             raise

@@ -9,6 +9,7 @@ that start at rows cannot agree on.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ LEAST_SHARE = 0.01  # of its rows after the last division; a cluster with fewer 
 
 # Where k-means decides where clusters start; with more clusters or rows growth is tried too (docs/choosing.md).
 FEW_CLUSTERS, MANY_ROWS = 25, 100_000
+MOST_ADDED = 0.25  # by reg_covar, of the largest variance: two groups are four standard deviations apart then
 LEAST_GAIN = 0.1  # of what clusters gain over one: with less k-means in the scales of the columns as they are is taken
 OWN_GAIN = 0.02  # the same for another k-means in these scales, which is tried from so many rows on:
 OTHER_FROM = 10_000
@@ -101,8 +103,17 @@ class GaussianStart:
     def empty(self) -> Gaussian:
         """Clusters at their prior."""
         kind, zero_mean = self.settings["covariance_type"], self.settings["zero_mean"]
-        about = gaussian_start.summary(self.data, self.weight, kind, zero_mean)
-        return gaussian_start.empty(about, str(self.data.data.dtype), self.K, **self.settings)
+        about, reg = gaussian_start.summary(self.data, self.weight, kind, zero_mean), self.settings["reg_covar"]
+        model = gaussian_start.empty(about, str(self.data.data.dtype), self.K, **self.settings)
+        largest = float((np.diagonal(about[1]) if about[1].ndim == 2 else about[1]).max())
+        if 0 < MOST_ADDED * largest < reg:
+            warnings.warn(
+                f"reg_covar={reg:g} is added to the variances of clusters, and that of a column of X is {largest:.3g} "
+                "at most, so groups of rows may not be found. Multiply X by a constant, or lower reg_covar.",
+                UserWarning,
+                stacklevel=15,  # where a user calls fit
+            )
+        return model
 
     @cached_property
     def is_open(self) -> bool:
@@ -111,7 +122,7 @@ class GaussianStart:
         if settings["objective"] != "map" or settings["covariance_prior"] is not None:
             return False
         enough = self.K * (ENOUGH_PER_COLUMN * shape.D if shape.is_matrix else ENOUGH_ROWS)
-        has_enough = shape.name == "tied" or len(self.data) > enough
+        has_enough = shape.name == "tied" or self._n_used > enough
         return settings["degrees_of_freedom_prior"] is not None or not has_enough
 
     def first(self, rng: np.random.Generator) -> tuple[Gaussian, np.ndarray]:
@@ -132,11 +143,10 @@ class GaussianStart:
         model, is_open = trials[0].model, self.is_open and self.prior is None
         if len(trials) > 1 or is_open:
             sample = self._sampled(rng)
-            best, two = self._best(trials, sample, rng)
+            best, two, of_one = self._best(trials, sample, rng)
             if is_open:
-                one = 1.0 if self.weight is None else float(self.weight.sum()) / np.count_nonzero(self.weight)
-                degrees = self.settings["degrees_of_freedom_prior"]
-                self.prior = gaussian_start.chosen_prior(best, sample[1], two, degrees, one)
+                unit, degrees = self._n_rows / self._n_used, self.settings["degrees_of_freedom_prior"]
+                self.prior = gaussian_start.chosen_prior(best, sample[1], two, of_one, degrees, unit)
             model = model if is_given else best
         if self.prior is not None:
             model = replace(model, prior=self.prior)
@@ -145,7 +155,7 @@ class GaussianStart:
 
     def _trials(self, how: str, rng: np.random.Generator) -> list[Start]:
         """First clusters by one of STARTS, or by the two that "auto" stands for."""
-        is_tied, zero_mean, N = self.settings["covariance_type"] == "tied", self.empty.zero_mean, len(self.data)
+        is_tied, zero_mean, N = self.settings["covariance_type"] == "tied", self.empty.zero_mean, self._n_used
         if is_tied and how == "split":
             raise ValueError("init_params='split' divides clusters by their spread, and with 'tied' they share it")
         if how != "auto":
@@ -164,7 +174,7 @@ class GaussianStart:
         trials = [] if is_tied else self._grown(rng, 0)
         ways = ["k-means++"] if zero_mean else ["lloyd in the frame", *(["lloyd"] if is_tied else [])]
         trials += [self._start(way, rng, TRIAL_PASSES) for way in ways]
-        best, _ = self._best(trials, self._sampled(rng), rng, JUDGES)
+        best = self._best(trials, self._sampled(rng), rng, JUDGES)[0]
         return [Start(best, SETTLING_PASSES)]
 
     def _grown(self, rng: np.random.Generator, n_passes: int, least_gain: float = 0.0) -> list[Start]:
@@ -204,13 +214,17 @@ class GaussianStart:
 
     def _best(
         self, trials: list[Start], sample: Sample, rng: np.random.Generator, n_judges: int = 1 << 62
-    ) -> tuple[Gaussian, Assignment]:
+    ) -> tuple[Gaussian, Assignment, float]:
         """The first clusters, unless others make rows clearly more likely, after a few passes over rows in a random
-        order, from statistics of as many rows as before; and the two best of them for each of the first rows."""
+        order, from statistics of as many rows as before; the two best of them for each of the first rows; and how
+        likely a row is in one cluster for all."""
         x, w = sample
         rows, of_sample = Rows(x, check=False), float(len(x) if w is None else w.sum())
         judges = VectorShard(x, slice(0, min(n_judges, len(x))), None)
-        best, best_likelihood = None, -np.inf
+        best, best_likelihood, of_one = None, -np.inf, -np.inf
+        with suppress(SingularCovariance):
+            one = gaussian_start.whole(self.empty, x, w).tables(np.zeros(0, np.int64))
+            of_one = _likelihood(Gaussian.assign(judges, one, np.zeros(1), 1), w)
         for first, n_passes, least_gain in trials:
             n_rows = first.total.N.sum()
             shards = Shards(rows, at_random(rows, max(1, min(BATCHES, len(x) // LEAST_ROWS)), rng), w)
@@ -219,15 +233,15 @@ class GaussianStart:
                 mixture = learned(mixture, shards, self.n_active, Memoized(), n_passes)
             tables = mixture.tables(np.zeros(0, np.int64))
             two = Gaussian.assign(judges, tables.likelihood, tables.log_weights, min(2, self.K))
-            likelihood = float(np.average(two.likelihood, weights=None if w is None else w[: len(two.likelihood)]))
+            likelihood = _likelihood(two, w)
             if best is not None:
-                gain = max(best_likelihood - best[0].of_all_rows(), 0.0)  # of a row, over one cluster for all
+                gain = max(best_likelihood - of_one, 0.0)
                 if not likelihood > best_likelihood + least_gain * gain:
                     continue
             total = mixture.likelihood.total.copy().scale(n_rows / of_sample)
             best, best_likelihood = (replace(first, total=total).update(total, total.N), two), likelihood
         assert best is not None
-        return best
+        return *best, of_one
 
     def _mixture(self, S: GaussianStats) -> Mixture:
         K, D = S.first.shape
@@ -252,6 +266,16 @@ class GaussianStart:
     @property
     def _n_rows(self) -> float:
         return float(len(self.data)) if self.weight is None else float(self.weight.sum())
+
+    @cached_property
+    def _n_used(self) -> int:
+        """Rows that weigh something."""
+        return len(self.data) if self.weight is None else int(np.count_nonzero(self.weight))
+
+
+def _likelihood(a: Assignment, w: np.ndarray | None) -> float:
+    """The log likelihood of a row on average."""
+    return float(np.average(a.likelihood, weights=None if w is None else w[: len(a.likelihood)]))
 
 
 def sizes(K: int) -> list[int]:

@@ -44,6 +44,12 @@ class Frame(Stored):
         """A as kernels take it: [D, D] or [D]."""
         return np.broadcast_to(self.A, self.origin.shape).copy() if self.A.ndim == 1 else self.A
 
+    @property
+    def n_axes(self) -> int:
+        """Directions in which the data differs: a column that is constant or depends on others adds none."""
+        sizes = np.square(self.A).sum(axis=0) if self.A.ndim == 2 else np.square(self.scale)
+        return int(np.count_nonzero(LEAST * sizes < 0.99 * sizes.min()))
+
     def log_det(self) -> float:
         """log |A|: what a density of z lacks to be one of x."""
         if self.A.ndim == 2:

@@ -179,10 +179,6 @@ class Gaussian(Stored, Likelihood):
             value += float(np.sum(first * q.Pm)) - 0.5 * float(beta @ (q.mPm + q.mean_uncertainty))
         return float(value)
 
-    def of_all_rows(self) -> float:
-        """The log likelihood of a row on average, under one cluster for all: the frame is made so."""
-        return self.frame.log_det() - 0.5 * self.shape.D * (1.0 + float(np.log(2 * np.pi)))
-
     def regrouped(self, pieces: Pieces, N: np.ndarray) -> Gaussian:
         first = sum(parts @ S.first for parts, S in pieces)
         second = self.total.second if self.shape.name == "tied" else sum(parts @ S.second for parts, S in pieces)

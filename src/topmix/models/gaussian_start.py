@@ -14,13 +14,14 @@ import numpy as np
 from topmix.base.dirichlet import NEGLIGIBLE
 from topmix.base.threads import one_thread
 from topmix.corpus.rows import Rows
-from topmix.models.frame import LEAST, Frame, GaussianStats, Shape, everyone, moments
+from topmix.models.frame import LEAST, ROUNDING, Frame, GaussianStats, Shape, everyone, moments
 from topmix.models.gaussian import Gaussian, GaussianPrior
 from topmix.models.k_means import lloyd, means, nearest, sample_of, spread_rows
 from topmix.models.model import Assignment
 
 POWER_STEPS = 16  # towards the longest axis of a cluster; it need not be exact
 LARGEST_SQUARE = 1e90  # of anything that is squared or summed: files hold numbers up to 1e100
+TOO_CLOSE = "the values of X differ by so little that their squares are lost: multiply X by a constant"
 SAMPLE = 10_000  # rows, at least, and this many for each cluster:
 SAMPLE_PER_CLUSTER = 40
 DENSE_SAMPLE = 1 << 26  # numbers of sparse rows that are made dense
@@ -122,7 +123,7 @@ def _moments(
     centre = model.posterior.m[parent].astype(z.dtype)
     S = moments(z, own, np.ones(own.shape, z.dtype), w, centre, model.shape)
     total = model.total
-    share = (2.0 + (model.shape.D if model.shape.is_matrix else 0.0)) / np.maximum(total.N, 1e-300)[parent]
+    share = (2.0 + (model.frame.n_axes if model.shape.is_matrix else 0.0)) / np.maximum(total.N, 1e-300)[parent]
     n = S.N.sum()
     S += GaussianStats(total.N[parent], total.first[parent], total.second[parent]).times(share)
     return S.scale(n / S.N.sum())
@@ -153,12 +154,15 @@ def summary(table: Rows, weight: np.ndarray | None, covariance_type: str, zero_m
     mean = first / max(total, 1e-300)
     if not (np.abs(second).max(initial=0.0) < LARGEST_SQUARE and np.abs(about + mean).max() < LARGEST_SQUARE**0.5):
         raise ValueError("X has values of more than 1e45, whose squares do not add up: divide X by a constant")
+    if np.any(first) and not np.any(second):
+        raise ValueError(TOO_CLOSE)
     if zero_mean:
         return np.zeros(D), second / max(total, 1e-300)
     second -= total * (np.outer(mean, mean) if is_matrix else mean**2)
     return about + mean, second / max(total - 1.0, min(total, 1.0), 1e-300)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what leaves the range is refused
 def empty(
     data: Summary,
     dtype: str,
@@ -196,10 +200,7 @@ def empty(
         prior = replace(prior, nu=nu, B=B)
     sizes = (prior.reg, prior.B, np.square(prior.m), np.square(frame.A))
     if not all(np.abs(size).max() < LARGEST_SQUARE for size in sizes):
-        raise ValueError(
-            "the values of X differ by so little, compared with reg_covar and the priors, that their squares are lost: "
-            "multiply X by a constant"
-        )
+        raise ValueError(TOO_CLOSE)
     return Gaussian(covariance_type, objective, zero_mean, dtype, frame, prior, GaussianStats.zeros(shape, K))
 
 
@@ -268,7 +269,7 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, way: str, rng:
     # A few more rows for each cluster, at its mean, with the average covariance. As many rows in all as before.
     N, m = S.N.sum(), origin if model.zero_mean else S.first / np.maximum(S.N, 1e-300)[:, None]
     within = (shape.unpacked(S.second) - shape.outer(S.N, m, m)).sum(axis=0) / N
-    more = np.full(K, 2.0 + (D if shape.name == "full" else 0.0))
+    more = np.full(K, 2.0 + (model.frame.n_axes if shape.name == "full" else 0.0))
     second = shape.unpacked(S.second) + shape.spread(more, within) + shape.outer(more, m, m)
     S = GaussianStats(S.N + more, S.first + more[:, None] * m, shape.packed(second))
     return S.scale(N / S.N.sum())
@@ -315,10 +316,11 @@ LEAST_GAIN = 0.01  # the smallest n is taken that comes this near to the best, a
 
 
 def chosen_prior(
-    model: Gaussian, weight: np.ndarray | None, two: Assignment, degrees: float | None, one: float = 1.0
+    model: Gaussian, weight: np.ndarray | None, two: Assignment, of_one: float, degrees: float | None, unit: float = 1.0
 ) -> GaussianPrior:
-    """From rows, whose weights are one on average, and the two best clusters of each. `degrees` are the user's, or
-    None; `one` is what a row weighs in the fit."""
+    """From rows, whose weights are one on average, the two best clusters of each, and the log likelihood of a row in
+    one cluster for all. `degrees` are the user's, or None; `unit` is what a row weighs in the fit: weights times a
+    constant choose the same clusters, and a row is left out whole, whatever it weighs."""
     shape, K, z, rows = model.shape, len(model.total.N), two.x, np.arange(len(two.x))
     w = np.ones(len(z)) if weight is None else np.asarray(weight, np.float64)
     best = two.r.argmax(axis=1)
@@ -329,15 +331,16 @@ def chosen_prior(
     scatter = shape.unpacked(S.second) - shape.outer(S.N, mean, mean) + shape.spread(S.N, model.prior.reg)
     common = scatter.sum(axis=0) / n_rows
     if shape.is_matrix:  # of fewer rows than columns it would be singular
-        common = (n_rows * common + shape.D * np.diag(np.diagonal(common))) / (n_rows + shape.D)
+        n_axes = model.frame.n_axes
+        common = (n_rows * common + n_axes * np.diag(np.diagonal(common))) / (n_rows + n_axes)
 
     def as_rows(n: float) -> GaussianPrior:
         return replace(model.prior, nu=shape.repeat * n, B=np.asarray(n * common))
 
     if degrees is not None:
         return as_rows(degrees / shape.repeat)
-    if shape.name == "tied":  # all rows make it
-        return model.prior
+    if shape.name == "tied" or (np.diagonal(common) if shape.is_matrix else common).min() < ROUNDING:
+        return model.prior  # all rows make it, or no digits are left of it beside a row that is far away
     in_frame = two.likelihood - model.frame.log_det()
     with np.errstate(divide="ignore"):
         other = in_frame + np.log(two.r[rows, 1 - best]) if two.r.shape[1] > 1 else np.full(len(z), -np.inf)
@@ -347,14 +350,14 @@ def chosen_prior(
         for k, own in enumerate(np.split(order, np.cumsum(np.bincount(label, minlength=K))[:-1])):
             own = own[w[own] > 0]
             if len(own) > 1:
-                y = z[own].astype(np.float64) - mean[k]
-                left_out = _left_out(shape, common, scatter[k], y, w[own], model.zero_mean) + np.log(S.N[k] / n_rows)
+                y, of_others = z[own].astype(np.float64) - mean[k], scatter[k] - w[own].mean() * model.prior.reg
+                left_out = _left_out(shape, common, of_others, y, w[own], model.zero_mean) + np.log(S.N[k] / n_rows)
                 scores += w[own] @ np.logaddexp(left_out, other[own, None])
-    clusters = max(float(w @ two.likelihood) - n_rows * model.of_all_rows(), 0.0)
+    clusters = max(float(w @ two.likelihood) - n_rows * of_one, 0.0)
     at = int(np.argmax(scores))
     while at > 0 and scores[at - 1] >= scores.max() - LEAST_GAIN * clusters:
         at -= 1
-    return model.prior if at == 0 else as_rows(one * STRENGTHS[at])
+    return model.prior if at == 0 else as_rows(unit * STRENGTHS[at])
 
 
 def _left_out(
@@ -376,7 +379,7 @@ def _left_out(
         log_det = np.log(n + values[:, None]).sum(axis=0)[None] - 2 * np.log(np.diagonal(root)).sum()
     else:
         squares = np.square(y) if shape.name == "diag" else np.square(y).sum(axis=1, keepdims=True)
-        of_each, M = common.reshape(-1, 1), n + (scatter / common).reshape(-1, 1)  # [copies, strengths]
+        of_each, M = common.reshape(-1, 1), n + np.maximum(scatter / common, 0.0).reshape(-1, 1)  # [copies, strengths]
         q, log_det = (squares / of_each.T)[:, :, None] / M, size * np.log(M * of_each / shape.repeat)
     n_rows, left = n + (N - w)[:, None], (w * c)[:, None, None] * q
     np.maximum(np.subtract(1.0, left, out=left), 1e-12, out=left)

@@ -14,7 +14,7 @@ from scipy.special import softmax
 from sklearn.utils import column_or_1d
 
 from topmix import _core
-from topmix.base.component import as_declared
+from topmix.base.component import as_declared, plain
 from topmix.base.fields import CheckedReader, ModelFileError
 from topmix.base.threads import one_thread
 from topmix.corpus.design import DesignRows
@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 STRENGTH = 10.0  # of a logistic regression, scikit-learn's C; of numbers with variance one, over their noise
 MOST_STEPS = 1000
 MOST_CLASSES = 1 << 16
+LARGEST_EXACT = 2.0**53  # of whole numbers that floats hold
 SEVERAL = (list, tuple, set, frozenset)  # labels of one document
 
 
@@ -209,7 +210,7 @@ def _sets_of(
         if any(isinstance(value, (*SEVERAL, np.ndarray)) for value in values):
             sets = [sorted({_plain(label) for label in ([] if value is None else value)}) for value in values]
         elif any(isinstance(value, float) and not is_missing(value) for value in values):
-            raise ValueError("Unknown label type: continuous numbers. Labels are strings, or whole numbers")
+            raise ValueError("Unknown label type: continuous numbers. Labels are strings, or whole numbers up to 2^53")
         else:
             is_single, sets = True, [[] if is_missing(value) else [value] for value in values]
     check_one_each(len(sets), n_docs)
@@ -217,7 +218,9 @@ def _sets_of(
 
 
 def _plain(value: object) -> Any:
-    return as_declared(value, int)
+    """A float that is whole counts as the whole number, up to where floats skip some."""
+    found = plain(value)
+    return as_declared(found, int) if not isinstance(found, float) or abs(found) <= LARGEST_EXACT else found
 
 
 def _indicator(sets: Sequence[list[str | int]], classes: Sequence[str | int]) -> sp.csr_array:
