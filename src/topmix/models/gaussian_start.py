@@ -168,6 +168,7 @@ def empty(
     data: Summary,
     dtype: str,
     K: int,
+    frame: Frame | None = None,
     *,
     covariance_type: str = "full",
     objective: str = "vb",
@@ -182,7 +183,7 @@ def empty(
     the covariances have none yet: `chosen_prior` chooses one when there are clusters."""
     mean, covariance = data
     shape, D = Shape(covariance_type, len(mean)), len(mean)
-    frame = Frame.of(mean, covariance, covariance_type)
+    frame = Frame.of(mean, covariance, covariance_type) if frame is None else frame
     if shape.is_matrix:
         reg = frame.covariances(reg_covar * np.eye(D))
     else:
