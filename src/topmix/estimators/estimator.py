@@ -310,7 +310,8 @@ class Started(Estimator, kw_only=False):
     n_init : int
         Starts to try; the one with the best objective is kept.
     warm_start : bool
-        Start `fit` from the topics or clusters of the last one.
+        Start `fit` from the topics or clusters of the last one, with the priors of now. What these cannot follow, such
+        as another n_components or covariance_type, is refused.
     """
 
     n_components: int = 100

@@ -142,7 +142,8 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         if changed:
             model = replace(model, likelihood=self._start(data.rows, None, K).again(model.likelihood))
         if "weight_concentration_prior" in changed:
-            model = model.with_prior(self._prior(K))
+            prior: Any = self._prior(K)
+            model = model.with_prior(prior)
         return model
 
     def _first_clusters(self, data: Corpus | Rows, weight: np.ndarray | None, K: int) -> First:
