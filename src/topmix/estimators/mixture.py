@@ -27,6 +27,7 @@ from topmix.estimators.declared import FitOptions, checked_weights, fraction
 from topmix.estimators.described import Edited
 from topmix.estimators.estimator import Learning, Started, check_targets, learned
 from topmix.estimators.files import checkpoint_of
+from topmix.estimators.priors import renewed
 from topmix.io.documents import AS_IT_IS
 from topmix.io.reading import How, Reading
 from topmix.learn.checkpoint import ClusterFiles
@@ -143,7 +144,9 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
             model = replace(model, likelihood=self._start(data.rows, None, K).again(model.likelihood))
         if "weight_concentration_prior" in changed:
             prior: Any = self._prior(K)
-            model = model.with_prior(prior)
+            if isinstance(model, Mixture):
+                return replace(model, allocation=prior.update(model.sizes))
+            return replace(model, prior=renewed(prior, model.prior))
         return model
 
     def _first_clusters(self, data: Corpus | Rows, weight: np.ndarray | None, K: int) -> First:

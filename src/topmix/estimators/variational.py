@@ -23,7 +23,7 @@ from topmix.estimators.declared import CountOptions, FitOptions, Settings, Topic
 from topmix.estimators.estimator import Learning, check_targets, learned
 from topmix.estimators.files import checkpoint_of
 from topmix.estimators.odd_data import can_be_sampled, check_sums, warn_of_odd_data
-from topmix.estimators.priors import FirstTopics, eta_of
+from topmix.estimators.priors import FirstTopics, eta_of, renewed
 from topmix.estimators.topics import EditedTopics
 from topmix.io.documents import read, read_growing, refuse_iterator
 from topmix.io.formulas import Design
@@ -312,7 +312,7 @@ class VariationalTopics(Learning, EditedTopics):
         changed = self._check_warm(f, self._topics_asked_for())
         prior, words = f.topics.prior, replace(f.topics.words, posterior=empty.words.posterior)
         if "doc_topic_prior" in changed:
-            prior = empty.prior.after(prior)
+            prior = renewed(empty.prior, prior)
         elif prior.posterior != empty.prior.posterior:
             prior = replace(prior, posterior=empty.prior.posterior)  # type: ignore[type-var]
         if "topic_word_prior" in changed:

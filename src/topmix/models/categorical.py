@@ -178,14 +178,11 @@ class WordStart(NamedTuple):
             N = np.ones(self.K) if self.objective == "ml" else None
         else:
             counts, N = self._divided(how, rng)
-        return Categorical(self._prior(), WordTotal.of(counts), self.objective), N
+        eta = np.full((self.corpus.shape[1], 1), NEGLIGIBLE if self.objective == "ml" else self.eta)
+        return Categorical(eta, WordTotal.of(counts), self.objective), N
 
     def again(self, clusters: Categorical) -> Categorical:
-        return replace(clusters, eta=self._prior())
-
-    def _prior(self) -> np.ndarray:
-        """[V, 1]"""
-        return np.full((self.corpus.shape[1], 1), NEGLIGIBLE if self.objective == "ml" else self.eta)
+        return clusters if self.objective == "ml" else replace(clusters, eta=np.full_like(clusters.eta, self.eta))
 
     def _divided(self, how: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """[V, K] tokens of each word and [K] rows in clusters of a sample, the largest first."""

@@ -120,10 +120,6 @@ class Prior(Stored):
         """The same without what does not depend on the documents' words: their part of Eq. (3.13)."""
         return stats.G if self.posterior == "variational" else stats.A
 
-    def after(self, before: Prior) -> Prior:
-        """This prior of topics that were learned under another."""
-        return self
-
     def with_alpha(self, alpha: Array, kept: np.ndarray) -> Prior:
         """Of the topics `kept`, after an edit that gave all of them these [K'] values."""
         raise NotImplementedError

@@ -203,10 +203,6 @@ class Mixture(ClusterModel):
         """[K] the expected share of each cluster."""
         return self.allocation.weights()
 
-    def with_prior(self, prior: Allocation) -> Mixture:
-        """The same clusters under another prior on weights."""
-        return replace(self, allocation=prior.update(self.sizes))
-
     def write(self, out: Writer) -> None:
         out.value("weights", next(name for name, kind in WEIGHTS.items() if type(self.allocation) is kind))
         self.allocation.write(out.at("weights"))
@@ -306,10 +302,6 @@ class Admixture(ClusterModel):
         """[K] the share of all rows that each cluster has."""
         sizes = np.maximum(self.sizes, 0.0)
         return sizes / max(float(sizes.sum()), 1e-300)
-
-    def with_prior(self, prior: Prior) -> Admixture:
-        """The same clusters under another prior of groups."""
-        return replace(self, prior=prior.after(self.prior))
 
     def write(self, out: Writer) -> None:
         self.prior.write(out.at("prior"))

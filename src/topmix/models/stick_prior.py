@@ -199,11 +199,6 @@ class StickPrior(Prior):
             now = replace(now, stick_prior=float(np.clip(best, *CONCENTRATION_RANGE)))
         return now
 
-    def after(self, before: Prior) -> StickPrior:
-        """Sticks stay: their concentrations are these."""
-        assert isinstance(before, StickPrior)
-        return replace(self, sticks=before.sticks, D=before.D, T=before.T)
-
     def with_alpha(self, alpha: Array, kept: np.ndarray) -> StickPrior:
         shares, left = alpha[kept] / self.concentration, self.sticks.shares()[-1]
         shares *= min(1.0, (1.0 - left) / shares.sum())  # new topics leave as much over as there was
