@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import topmix
+from topmix.data import sample_lda
 from topmix.engines.local import Serial
 from topmix.inference import Collapsed, Variational
 from topmix.learn import sampling
@@ -172,3 +173,29 @@ def test_a_checkpoint_without_the_topics_of_tokens_is_refused(corpus, tmp_path, 
     monkeypatch.setattr(Checkpoint, "read", without_tokens)
     with pytest.raises(CheckpointError, match="lacks topics of tokens"):
         lda(**explored).fit(corpus, checkpoint=path)
+
+
+@pytest.fixture
+def worse(monkeypatch):
+    """A corpus whose topics sampling makes worse."""
+    monkeypatch.setattr(sampling, "CONCENTRATION", (1e7, 1e7))  # any token may have any topic
+    return sample_lda(120, 200, 20, doc_length=50, random_state=1).corpus
+
+
+SAMPLED = {"n_components": 20, "inference": Collapsed(sweeps=6), "max_iter": 12}
+
+
+@pytest.mark.parametrize("n_passes", [4, 5, 9, 11])  # the last before sampling, sweeps, and the last but one
+def test_a_resumed_fit_goes_back_to_the_topics_from_before_sampling(worse, n_passes, tmp_path):
+    whole = lda(**SAMPLED).fit(worse)
+    assert "back to pass 4" in whole.history_[-1].moves
+    with pytest.raises(Crash):
+        lda(**SAMPLED, callbacks=[crash_after(n_passes)]).fit(worse, checkpoint=tmp_path / "file")
+    for _ in range(2):  # the second time there is nothing left to do
+        same(lda(**SAMPLED).fit(worse, checkpoint=tmp_path / "file"), whole)
+
+
+def test_a_fit_that_a_callback_ended_before_sampling_goes_back_too(worse, tmp_path):
+    stop = [lambda record, view: record.n_pass == 4]
+    lda(**SAMPLED, callbacks=stop).fit(worse, checkpoint=tmp_path / "file")
+    same(lda(**SAMPLED).fit(worse, checkpoint=tmp_path / "file"), lda(**SAMPLED).fit(worse))

@@ -94,7 +94,7 @@ def a_warm_fit_goes_on(fit):
     assert cold.fit(fit.data).history_[0].objective == first
     better = warm.fit(fit.data).history_[0].objective - first
     assert better < 0 if fit.name == "CombinatorialLDA" else better > 0
-    with pytest.raises(ValueError, match="warm_start keeps 4"):
+    with pytest.raises(ValueError, match="warm_start keeps n_components=4"):
         warm.set_params(n_components=5).fit(fit.data)
 
 

@@ -223,8 +223,8 @@ class AdmixtureEstimator(VectorMixture):
         plan = partial(SearchedClusters, step=self._local_step(K), max_clusters=max(len(data), int(self.n_components)))
         return replace(problem, plan=plan)
 
-    def _check_warm(self, f: FittedMixture, K: int) -> None:
-        super()._check_warm(f, f.n_topics if self._is_process() else K)
+    def _check_warm(self, f: FittedMixture, K: int | None) -> set[str]:
+        return super()._check_warm(f, None if self._is_process() else K)
 
     def _prior(self, K: int) -> DocumentPrior | StickPrior:
         """Of the proportions of groups."""

@@ -84,6 +84,8 @@ class CombinatorialLDA(Started, TokenEstimator):
     def _chain(
         self, corpus: Corpus, reading: Reading, warm: FittedTopics | None, K: int
     ) -> tuple[First, TokenPasses, float]:
+        if warm is not None:
+            self._check_warm(warm, K)
         one_of(self.algorithm, ALGORITHMS, "algorithm")
         positive_number(self.smoothing, "smoothing")
         threads, penalty = self._threads(), penalty_for(self.penalty, K, corpus)

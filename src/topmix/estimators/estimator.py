@@ -7,6 +7,7 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence, Sized
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -22,13 +23,23 @@ from topmix.base.fields import CheckedReader, Writer
 from topmix.base.threads import count_of_threads, use_threads
 from topmix.engines.engine import Engine
 from topmix.estimators.declared import FAMILIES, Settings, component_of, declare
-from topmix.estimators.files import save
+from topmix.estimators.files import described_parameters, save
 from topmix.io.reading import FRAMES
 from topmix.learn.fit import FitSettings, Interrupted
 from topmix.learn.history import Callback, Clock, Record
 from topmix.learn.learners import Learner
 from topmix.results.topics import AboutFit, Fitted
 from topmix.results.view import Columns, DataFrame, frame
+
+# What parameters say of the model. A fit that starts from another one cannot change the first.
+KEPT = (
+    "objective", "covariance_type", "zero_mean", "concentration_type", "weight_concentration_prior_type",
+    "degrees_of_freedom_prior", "covariance_prior", "seeds",
+)  # fmt: skip
+RENEWED = (
+    "doc_topic_prior", "topic_word_prior", "weight_concentration_prior", "mean_prior", "mean_precision_prior",
+    "reg_covar", "prior_rows", "max_concentration",
+)  # fmt: skip
 
 F = TypeVar("F", bound=Fitted)
 T = TypeVar("T")
@@ -210,19 +221,38 @@ class Estimator(BaseEstimator, Generic[F]):
         """What was learned before, where a fit starts from it."""
         return self._fitted if self.warm_start else None
 
+    def _asked(self) -> dict[str, object]:
+        given = self._declared().get_params(deep=False)
+        return described_parameters({name: given[name] for name in (*KEPT, *RENEWED) if name in given})
+
+    def _check_warm(self, f: F, K: int | None) -> set[str]:
+        """Which priors are others than those that the model was learned with. None: there may be any number of topics.
+        What else has changed is refused."""
+        was, now = f.asked, self._asked()
+        changed = {name for name in was if was[name] != now[name]}
+        kept = [("n_components", f.n_topics, K)] if K not in (None, f.n_topics) else []
+        for name, before, after in kept + [(name, was[name], now[name]) for name in KEPT if name in changed]:
+            what = f"warm_start keeps {name}={before!r}, but it is now {after!r}"
+            raise ValueError(f"{what}: set it back, or fit with warm_start=False")
+        return changed
+
     def _learn(self, fit: Callable[[], F]) -> Self:
         """A fit replaces what was learned, all of it at once; an interrupted one leaves what there is."""
         try:
             with use_threads(self._threads()):
-                self._fitted = fit()
+                self._fitted = self._knowing(fit())
         except Interrupted as stop:
             if stop.fitted is not None:
-                self._fitted = stop.fitted
+                self._fitted = self._knowing(stop.fitted)
                 if stop.n_pass:
                     at = f"the fit was interrupted, and has the model of pass {stop.n_pass}"
                     warnings.warn(f"{at}: fit again with warm_start=True to go on from there", stacklevel=4)
             raise KeyboardInterrupt from None
         return self
+
+    def _knowing(self, fitted: F) -> F:
+        """What was learned, with what parameters said: those of a first step, where a stream goes on."""
+        return fitted if fitted.asked else replace(fitted, asked=self._asked())
 
     def _settings(
         self, size: float, n_features: int, fitted: Callable[[Any, Sequence[Record]], F], clock: Clock
@@ -280,7 +310,8 @@ class Started(Estimator, kw_only=False):
     n_init : int
         Starts to try; the one with the best objective is kept.
     warm_start : bool
-        Start `fit` from the topics or clusters of the last one.
+        Start `fit` from the topics or clusters of the last one, with the priors of now. What these cannot follow, such
+        as another n_components or covariance_type, is refused.
     """
 
     n_components: int = 100

@@ -12,6 +12,7 @@ import logging
 import os
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
 
@@ -174,7 +175,7 @@ def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> tuple[Estimator, st
         if places.shape != (K, 2) or not (np.abs(places) < 1e3).all():
             raise ModelFileError(f"'places' is not a list of {K} positions in the plane")
     try:
-        estimator._fitted = estimator._read(about, file, K)
+        estimator._fitted = replace(estimator._read(about, file, K), asked=estimator._asked())
     except TypeError as error:  # a mixture with names of topics
         raise ModelFileError(f"has parts that a {name} does not have: {error}") from error
     if file.left:

@@ -16,6 +16,7 @@ from topmix.base.checks import (
     positive_number,
     whole_number,
 )
+from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import Rows
 from topmix.estimators.declared import Settings, array, responsibilities
 from topmix.estimators.estimator import learned
@@ -27,6 +28,7 @@ from topmix.models.frame import SHAPES
 from topmix.models.gaussian import Gaussian
 from topmix.models.gaussian_start import STARTS
 from topmix.models.mixture import Admixture, Mixture
+from topmix.results.mixture import FittedMixture
 from topmix.steps.rows import CandidateStep, RowStep
 
 
@@ -141,7 +143,8 @@ class GaussianMixture(VectorMixture):
             raise ValueError(f"candidates must be at least n_active, {L}, got {self.candidates!r}")
         return CandidateStep(Gaussian, L)
 
-    def _warm(self, model: Mixture | Admixture) -> Mixture | Admixture:
+    def _warm(self, f: FittedMixture, data: Corpus | Rows, K: int) -> Mixture | Admixture:
+        model = super()._warm(f, data, K)
         assert isinstance(model.likelihood, Gaussian)
         clusters = replace(model.likelihood, n_candidates=int(self.candidates or 0), near=None, age=0)
         return replace(model, likelihood=clusters)

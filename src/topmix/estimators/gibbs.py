@@ -70,8 +70,6 @@ class TokenEstimator(TopicEstimator):
         K = count_of_components(self.n_components)
         warn_of_odd_data(corpus, K)
         warn_of_many_tokens(corpus, owner)
-        if warm is not None:
-            self._check_warm(warm)
         first, learner, least_gain = self._chain(corpus, reading, warm, K)
         max_iter, engine, threads = whole_number(self.max_iter, "max_iter"), self._engine(), self._threads()
         problem = Problem(corpus, first, no_step, learner, engine, threads, K, max_iter, least_gain, TokenSchedule)
@@ -249,17 +247,21 @@ class GibbsLDA(Seeded, TokenEstimator):
         if engine.on_device and sampler.name != "parallel":
             raise ValueError(f"engine='cuda' has sampler='parallel' only, got {sampler.name!r}")
         at, extra, held = None, None, None  # words that say where topics start, are in the prior, or are held
-        if warm is not None:
-            prior, words, init = warm.topics.prior, warm.topics.words.update(WordTotal.zeros(V, K)), self
+        if warm is None:
+            new = {"doc_topic_prior", "topic_word_prior"}
         else:
+            new, prior, words = self._check_warm(warm, K), warm.topics.prior, warm.topics.words
+            words, init = words.update(WordTotal.zeros(V, K)), self
+        if "doc_topic_prior" in new:
             alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
+            prior = DocumentPrior(alpha, "collapsed", learn_alpha)
+        if "topic_word_prior" in new:
             eta, learn_eta = word_prior(self.topic_word_prior, V, K)
             seeds: Seeds | None = self._component("seeds")
             if seeds is not None:
                 extra, held = seeds.told(corpus, reading.words, K)
                 learn_eta = learn_eta and extra is None and held is None
                 at = seeds.start(extra, reading.words, V, K)
-            prior = DocumentPrior(alpha, "collapsed", learn_alpha)
             words = TopicWords(eta, WordTotal.zeros(V, K), "collapsed", learn_eta, extra=extra, held=held)
             words = replace(words, eta=words.sampled_prior, extra=None, held=None)  # all prior counts in one array
         threads, size = self._threads(), sampler.batch_size if isinstance(sampler, Parallel) else None

@@ -27,6 +27,7 @@ from topmix.estimators.declared import FitOptions, checked_weights, fraction
 from topmix.estimators.described import Edited
 from topmix.estimators.estimator import Learning, Started, check_targets, learned
 from topmix.estimators.files import checkpoint_of
+from topmix.estimators.priors import renewed
 from topmix.io.documents import AS_IT_IS
 from topmix.io.reading import How, Reading
 from topmix.learn.checkpoint import ClusterFiles
@@ -136,12 +137,16 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         """[texts, K] what clusters have of each text of the fit."""
         return self._found().probabilities(data, self._solver(), self._solver().n_active)[0]
 
-    def _check_warm(self, f: FittedMixture, K: int) -> None:
-        if f.model.n_components != K:
-            raise ValueError(f"warm_start keeps {f.model.n_components} clusters, but n_components is now {K}")
-
-    def _warm(self, model: Mixture | Admixture) -> Mixture | Admixture:
-        """Clusters that were learned before, to start from."""
+    def _warm(self, f: FittedMixture, data: Corpus | Rows, K: int) -> Mixture | Admixture:
+        """Clusters that were learned before, to start from, with the priors of now."""
+        model, changed = f.model, self._check_warm(f, K)
+        if changed:
+            model = replace(model, likelihood=self._start(data.rows, None, K).again(model.likelihood))
+        if "weight_concentration_prior" in changed:
+            prior: Any = self._prior(K)
+            if isinstance(model, Mixture):
+                return replace(model, allocation=prior.update(model.sizes))
+            return replace(model, prior=renewed(prior, model.prior))
         return model
 
     def _first_clusters(self, data: Corpus | Rows, weight: np.ndarray | None, K: int) -> First:
@@ -179,8 +184,6 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
 
     def _fit(self, X: object, y: object, sample_weight: object, groups: object, options: FitOptions) -> FittedMixture:
         K, before = count_of_components(self.n_components), self._before()
-        if before is not None:
-            self._check_warm(before, K)
         data, reading, texts = self._documents(X, groups, options.texts, options.how, before)
         problem = self._problem(data, checked_weights(sample_weight, data), K, before)
         n = len(data.rows)
@@ -231,7 +234,8 @@ class MixtureEstimator(Started, Learning, DensityMixin, Edited[FittedMixture]):
         if before is None:
             first = self._first_clusters(data, weight, K)
         else:
-            first = starting_from(self._warm(before.model), before.model.as_stats())
+            model = self._warm(before, data, K)
+            first = starting_from(model, model.as_stats())
         return Problem(
             data=data,
             first=first,

@@ -17,7 +17,9 @@ from topmix.base.checks import (
 )
 from topmix.corpus.corpus import Corpus
 from topmix.learn.topic_moves import Posteriors
+from topmix.models.document_prior import Prior
 from topmix.models.statistics import PseudoCounts
+from topmix.models.stick_prior import StickPrior
 from topmix.models.topic_words import WORD_PRIOR
 from topmix.models.topics import STARTS, TopicModel, at_seeds
 from topmix.models.words import WordTotal
@@ -79,6 +81,13 @@ def eta_of(f: FittedTopics) -> float | np.ndarray:
     """eta: a number, [V], [K] or [K, V]."""
     eta = f.topics.words.eta
     return float(eta[0, 0]) if eta.size == 1 else eta.T.squeeze(axis=tuple(np.flatnonzero(np.array(eta.T.shape) == 1)))
+
+
+def renewed(new: Prior, before: Prior) -> Prior:
+    """The new prior of what was learned under another. Sticks stay; their concentrations are new."""
+    if isinstance(new, StickPrior) and isinstance(before, StickPrior):
+        return replace(new, sticks=before.sticks, D=before.D, T=before.T)
+    return new
 
 
 def concentration(given: object, default: float, parameter: str) -> tuple[float, bool]:

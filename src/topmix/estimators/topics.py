@@ -63,10 +63,6 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
         with use_threads(self._threads()):
             return read_known(X, reading, owner=owner, engine=self._engine(), metadata=metadata)
 
-    def _check_warm(self, f: FittedTopics) -> None:
-        if (asked := self._topics_asked_for()) not in (None, f.n_topics):
-            raise ValueError(f"warm_start keeps {f.n_topics} topics, but n_components is now {asked}")
-
     def _topics_asked_for(self) -> int | None:
         """None: a search may find any number of topics."""
         return count_of_components(self.n_components)

@@ -23,7 +23,7 @@ from topmix.estimators.declared import CountOptions, FitOptions, Settings, Topic
 from topmix.estimators.estimator import Learning, check_targets, learned
 from topmix.estimators.files import checkpoint_of
 from topmix.estimators.odd_data import can_be_sampled, check_sums, warn_of_odd_data
-from topmix.estimators.priors import FirstTopics, eta_of
+from topmix.estimators.priors import FirstTopics, eta_of, renewed
 from topmix.estimators.topics import EditedTopics
 from topmix.io.documents import read, read_growing, refuse_iterator
 from topmix.io.formulas import Design
@@ -283,9 +283,8 @@ class VariationalTopics(Learning, EditedTopics):
             extra, held = seeds.told(corpus, reading.words, K)
             learns = empty.words.learned and extra is None and held is None
             empty = replace(empty, words=replace(empty.words, extra=extra, held=held, learned=learns))
-        learner.check_topics(empty if warm is None else warm.topics)
-        if warm is not None and searches:
-            self._check_warm(warm)
+        topics = None if warm is None else self._renewed(warm, empty) if searches else warm.topics
+        learner.check_topics(topics or empty)
         restarts = isinstance(self.init, str) and self.init in RESTARTED and warm is None and inference.starts_cold
         plan: PassPlan = partial(TopicPasses, restarts=restarts)
         if sweeps:
@@ -294,9 +293,7 @@ class VariationalTopics(Learning, EditedTopics):
         seed = int(check_random_state(self.random_state).randint(2**31)) if inference.by_tokens else 0
         return Problem(
             data=corpus,
-            first=FirstTopics(
-                self.init, empty, corpus, seeds, reading.words, is_sparse, None if warm is None else warm.topics
-            ),
+            first=FirstTopics(self.init, empty, corpus, seeds, reading.words, is_sparse, topics),
             step=inference.step(seed),
             learner=learner,
             engine=self._engine(),
@@ -309,6 +306,18 @@ class VariationalTopics(Learning, EditedTopics):
             is_warm=warm is not None,
             weighs_tokens=inference.by_tokens and not learner.remembers_rows,
         )
+
+    def _renewed(self, f: FittedTopics, empty: TopicModel) -> TopicModel:
+        """The topics of an earlier fit, with the priors and posteriors of now."""
+        changed = self._check_warm(f, self._topics_asked_for())
+        prior, words = f.topics.prior, replace(f.topics.words, posterior=empty.words.posterior)
+        if "doc_topic_prior" in changed:
+            prior = renewed(empty.prior, prior)
+        elif prior.posterior != empty.prior.posterior:
+            prior = replace(prior, posterior=empty.prior.posterior)  # type: ignore[type-var]
+        if "topic_word_prior" in changed:
+            words = replace(words, eta=empty.words.eta, learned=empty.words.learned and not words.is_told)
+        return replace(f.topics, prior=prior, words=words)
 
     def most_passes(self, corpus: Corpus) -> int:
         """The passes over these documents that `fit` makes at most, sampling sweeps among them."""

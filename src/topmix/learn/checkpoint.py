@@ -3,6 +3,7 @@
 A checkpoint is trusted as little as a model file. It holds a `Moment` of a fit, whatever is learned:
 
     model.*, next.*   priors of the model, and of the one that the next pass starts from where that is another
+    before.*          the model that sampling began with, which the fit may go back to
     total.*           statistics of all data, the counts of topics or the sums of clusters among them
     memo.b.*          statistics of shard b, where the learner keeps them
     kept.b.*          what the local step remembers of shard b
@@ -58,8 +59,8 @@ class Files(ABC):
     @abstractmethod
     def write(self, moment: Moment, out: Writer) -> None: ...
     @abstractmethod
-    def read(self, file: CheckedReader, K: int) -> tuple[SomeModel, SomeModel, State]:
-        """The model, the one that follows, and the learner's state."""
+    def read(self, file: CheckedReader, K: int) -> tuple[SomeModel, SomeModel, State, SomeModel]:
+        """The model, the one that follows, the learner's state, and the model to go back to."""
 
     @abstractmethod
     def check(self, moment: Moment, fit: Fit) -> None: ...
@@ -91,6 +92,7 @@ class Checkpoint:
             "n_memo": len(state.memo),
             "n_kept": len(moment.memory),
             "has_next": moment.following is not None,
+            "has_before": moment.before is not None,
             "history": [record.to_dict() for record in moment.history],
             "random": moment.random,
             "search": moment.schedule,
@@ -116,7 +118,7 @@ class Checkpoint:
                 if file.n_features != self.files.n_features or wanted not in (None, K):
                     what, expected = self.files.what, f"{self.files.n_features} and {wanted or 'any number'}"
                     raise ModelFileError(f"has {file.n_features} {what[0]} and {K} {what[1]}, expected {expected}")
-                model, following, state = self.files.read(file, K)
+                model, following, state, before = self.files.read(file, K)
                 state.t = file.integer("t", 0, LARGEST_COUNT)
                 n_kept, remembers, history = file.count("n_kept"), self.files.remembers, read_history(file)
                 if n_kept and remembers is None:
@@ -128,7 +130,7 @@ class Checkpoint:
                 if file.left:
                     names = ", ".join(sorted(file.left))[:200]
                     raise ModelFileError(f"has arrays that no checkpoint has: {names}")
-                return Moment(model, following, state, memory, history, random, search)
+                return Moment(model, following, state, memory, history, random, search, before)
         except FileNotFoundError:
             return None
 
@@ -167,11 +169,13 @@ class TopicFiles(Files):
         moment.model.write(out.at("model"), with_total=False)
         if moment.following is not None:
             moment.following.write(out.at("next"), with_total=False)
+        if moment.before is not None:
+            moment.before.write(out.at("before"))
         moment.state.total.write(out.at("total"))
         for b, stats in moment.state.memo.items():
             stats.write(out.at(f"memo.{b}"))
 
-    def read(self, file: CheckedReader, K: int) -> tuple[TopicModel, TopicModel | None, State]:
+    def read(self, file: CheckedReader, K: int) -> tuple[TopicModel, TopicModel | None, State, TopicModel | None]:
         V, (n_T, n_M) = self.n_features, self.empty.prior.sizes(K)
 
         def sums(at: CheckedReader) -> WordStats | EntryStats | TokenStats:
@@ -189,7 +193,8 @@ class TopicFiles(Files):
         memo = {b: TopicStats.read(at, S=sums(at.at("S")), n_T=n_T, n_M=n_M) for b, at in enumerate(shards)}
         model = self.empty.read(file.at("model"), K, counts)
         following = self.empty.read(file.at("next"), K, counts) if file.about.get("has_next") is True else None
-        return model, following, State(total, memo)
+        before = self.empty.read(file.at("before"), K) if file.about.get("has_before") is True else None
+        return model, following, State(total, memo), before
 
     def check(self, moment: Moment, fit: Fit) -> None:
         corpus, n_shards = fit.problem.corpus, len(fit.batches)
@@ -249,7 +254,7 @@ class ClusterFiles(Files):
         if state.momentum is not None:
             state.momentum.write(out.at("momentum"))
 
-    def read(self, file: CheckedReader, K: int) -> tuple[Clusters, Clusters | None, State]:
+    def read(self, file: CheckedReader, K: int) -> tuple[Clusters, Clusters | None, State, None]:
         kind = Admixture if self.is_of_groups else Mixture
         try:
             model: Clusters = kind.read(file.at("model"), self.likelihood, self.n_features, K, self.objective)
@@ -274,7 +279,7 @@ class ClusterFiles(Files):
         state = State(total, memo)
         if isinstance(self.learner, Memoized) and self.learner.momentum:
             state.momentum = Momentum.read(file.at("momentum"), model.likelihood, K)
-        return model, following, state
+        return model, following, state, None
 
     def check(self, moment: Moment, fit: Fit) -> None:
         p, groups = fit.problem, self.is_of_groups

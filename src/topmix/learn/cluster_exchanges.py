@@ -85,7 +85,8 @@ def _exchanges(model: Admixture, problem: Problem, rng: np.random.Generator) -> 
         other = int((near + near.T)[k].argmax())
         pairs += [(min(k, other), max(k, other))]
     mixture = model.as_mixture()
-    cut = in_two(mixture, sample, r, model.n_parameters() / K)[:DIVIDED]
+    weight = problem.n_rows / len(data.rows)  # of a row, on average
+    cut = in_two(mixture, sample, r, weight * model.n_parameters() / K)[:DIVIDED]
     for _, a, b in sorted((a + b, a, b) for a in range(len(cut)) for b in range(len(pairs))):
         (k, _, halved, scale), (i, j) = cut[a], pairs[b]
         if i == j or k in (i, j) or (i, j) in pairs[:b]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from topmix.learn.fit import Schedule
 from topmix.learn.learners import Learner, Memoized, Passes, PassResult, State
 from topmix.models import gaussian_start
 from topmix.models.document_prior import Prior
-from topmix.models.frame import GaussianStats, SingularCovariance
+from topmix.models.frame import Frame, GaussianStats, SingularCovariance
 from topmix.models.gaussian import Gaussian, GaussianPrior
 from topmix.models.mixture import Admixture, Allocation, Mixture, WeightPrior
 from topmix.models.model import Assignment, Likelihood, SomeModel, SomeTotal
@@ -56,6 +56,9 @@ class ClusterStart(Protocol):
 
     def first(self, rng: np.random.Generator) -> tuple[Likelihood, np.ndarray | None]:
         """Clusters, and the number of rows in each, if that is known."""
+
+    def again(self, clusters: Any) -> Likelihood:
+        """Clusters that were learned before, with the priors of now."""
 
 
 @one_thread()
@@ -98,13 +101,14 @@ class GaussianStart:
     parts: Parts
     n_candidates: int = 0
     prior: GaussianPrior | None = None  # which the first start chose
+    frame: Frame | None = None  # None: that of the data
 
     @cached_property
     def empty(self) -> Gaussian:
         """Clusters at their prior."""
         kind, zero_mean = self.settings["covariance_type"], self.settings["zero_mean"]
         about, reg = gaussian_start.summary(self.data, self.weight, kind, zero_mean), self.settings["reg_covar"]
-        model = gaussian_start.empty(about, str(self.data.data.dtype), self.K, **self.settings)
+        model = gaussian_start.empty(about, str(self.data.data.dtype), self.K, self.frame, **self.settings)
         largest = float((np.diagonal(about[1]) if about[1].ndim == 2 else about[1]).max())
         if 0 < MOST_ADDED * largest < reg:
             warnings.warn(
@@ -152,6 +156,13 @@ class GaussianStart:
             model = replace(model, prior=self.prior)
             model = model.update(model.total, model.total.N)
         return replace(model, n_candidates=self.n_candidates), model.total.N
+
+    def again(self, clusters: Gaussian) -> Gaussian:
+        """Priors that were given; what the data chose stays."""
+        self.frame = clusters.frame
+        p = self.empty.prior
+        prior = replace(clusters.prior, beta=p.beta, m=p.m, reg=p.reg)
+        return replace(clusters, prior=prior).update(clusters.total, clusters.total.N)
 
     def _trials(self, how: str, rng: np.random.Generator) -> list[Start]:
         """First clusters by one of STARTS, or by the two that "auto" stands for."""

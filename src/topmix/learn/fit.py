@@ -158,6 +158,7 @@ class Moment(NamedTuple):
     history: Sequence[Record]
     random: Mapping[str, object]  # the state of the generator that dealt rows to shards, before it did
     schedule: Mapping[str, object] | None = None  # what the schedule knows, as JSON holds it
+    before: SomeModel = None  # what the schedule may go back to
 
     @property
     def next_model(self) -> SomeModel:

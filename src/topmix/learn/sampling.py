@@ -174,10 +174,14 @@ class SamplingSchedule(TopicPasses):
         following = super().after(result, is_last)
         if is_last:
             return following
-        was, following = self.phase, self._in_next_phase(following or result.model)
-        if was == LEARNING != self.phase and self.fit.can_copy(result.model):
-            self.model_before = copy.deepcopy(result.model.on_host())
+        following = self._in_next_phase(following or result.model)
+        self._remember(result.model)
         return following
+
+    def _remember(self, model: TopicModel) -> None:
+        """The model of the last pass, where sampling comes next."""
+        if self.fit.history[-1].phase == LEARNING != self.phase and self.fit.can_copy(model):
+            self.model_before = copy.deepcopy(model.on_host())
 
     def ended(self, model: TopicModel) -> TopicModel:
         """The model of the last pass, or the one that sampling began with if that was better."""
@@ -198,7 +202,7 @@ class SamplingSchedule(TopicPasses):
             if self.chain is not None:
                 self._deal(self.chain)
                 fit.state.total = self._counts(self.chain)
-            moment = fit.moment()
+            moment = fit.moment()._replace(before=self.model_before)
             checkpoint.write(moment if self.chain is None else moment._replace(model=self.model))
         if not is_last:
             self._continue()  # after the checkpoint: a resumed fit makes it again
@@ -206,6 +210,8 @@ class SamplingSchedule(TopicPasses):
     def resume(self, moment: Moment) -> TopicModel:
         self._restart_small_topics()
         model = self._in_next_phase(moment.next_model)
+        self.model_before = moment.before
+        self._remember(moment.model)
         self._continue()
         return self.fit.placed(model)
 

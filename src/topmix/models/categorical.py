@@ -180,6 +180,9 @@ class WordStart(NamedTuple):
         eta = np.full((self.corpus.shape[1], 1), NEGLIGIBLE if self.objective == "ml" else self.eta)
         return Categorical(eta, WordTotal.of(counts), self.objective), N
 
+    def again(self, clusters: Categorical) -> Categorical:
+        return clusters if self.objective == "ml" else replace(clusters, eta=np.full_like(clusters.eta, self.eta))
+
     def _divided(self, how: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """[V, K] tokens of each word and [K] rows in clusters of a sample, the largest first."""
         corpus, weight, K = self.corpus, self.weight, self.K

@@ -167,6 +167,7 @@ def empty(
     data: Summary,
     dtype: str,
     K: int,
+    frame: Frame | None = None,
     *,
     covariance_type: str = "full",
     objective: str = "vb",
@@ -181,7 +182,7 @@ def empty(
     the covariances have none yet: `chosen_prior` chooses one when there are clusters."""
     mean, covariance = data
     shape, D = Shape(covariance_type, len(mean)), len(mean)
-    frame = Frame.of(mean, covariance, covariance_type)
+    frame = Frame.of(mean, covariance, covariance_type) if frame is None else frame
     one = np.eye(D) if shape.is_matrix else np.ones(D)
     reg = frame.covariances(reg_covar * one)
     if covariance_type == "spherical":

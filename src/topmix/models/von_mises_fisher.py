@@ -305,6 +305,9 @@ class DirectionStart:
         common = common_resultant(total.resultant, N, self.weight)
         return replace(self.empty, prior_resultant=common).update(total, N), N
 
+    def again(self, clusters: VonMisesFisher) -> VonMisesFisher:
+        return replace(clusters, **self.settings).update(clusters.total, clusters.N)
+
 
 def start(
     model: VonMisesFisher, table: Rows, weight: np.ndarray | None, init: str, rng: np.random.Generator

@@ -135,6 +135,7 @@ class Fitted:
     edits: tuple[Edit, ...] = ()
     places: NDArray[np.float64] | None = None  # [K, 2] on the map, once an edit keeps them; NaN where a topic is new
     reproducibility: Reproducibility | None = None  # of a consensus
+    asked: Mapping[str, object] = field(default_factory=dict)  # what parameters said of the model, when it was learned
 
     @property
     def n_topics(self) -> int:
