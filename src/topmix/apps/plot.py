@@ -87,7 +87,7 @@ def topic_map(model: BaseEstimator, ax: Axes | None = None, *, n_labels: int = 3
     words = relevant_words(view, 2)
     taken: list[BboxBase] = []
     for k in view.by_size()[:n_labels].tolist():
-        label = ax.annotate(f"{k} {' '.join(words[k])}", X[k], **text)
+        label = ax.annotate(plain(f"{k} {' '.join(words[k])}"), X[k], **text)
         place = label.get_window_extent()
         if any(place.overlaps(other) for other in taken):  # a larger topic has its label there
             label.remove()
@@ -108,7 +108,7 @@ def topic_tree(model: BaseEstimator, ax: Axes | None = None) -> Axes:
     if len(tree.leaves) < 2:
         raise ValueError(f"a tree needs two topics that are not empty, and the model has {len(tree.leaves)}")
     ax = axes_of(ax, (7.5, 0.8 + 0.21 * len(tree.leaves)))
-    labels = [short(f"{k}  {names[k]}") for k in tree.leaves]
+    labels = [plain(short(f"{k}  {names[k]}")) for k in tree.leaves]
     look: Look = {"orientation": "left", "color_threshold": 0, "above_threshold_color": BLUE}
     dendrogram(tree.linkage, labels=labels, ax=ax, **look)
     ax.invert_yaxis()  # the first topic of the order is at the top
@@ -190,7 +190,7 @@ def words_by(
     weight = np.array([model.topic_word_of(name)[topic] for name in names])
     is_own, ax = ax is None, axes_of(ax)
     for i, word in enumerate(chosen):
-        ax.plot(names, weight[:, place[word]], **series(i, word))
+        ax.plot([*map(plain, names)], weight[:, place[word]], **series(i, word))
     if len(names) > 4:
         ax.tick_params(axis="x", labelrotation=60)
     legend(ax, is_own=is_own)
@@ -303,7 +303,7 @@ def series(i: int, label: str) -> Look:
     """The look of one of several lines."""
     marker = MARKERS[(i + i // len(PALETTE)) % len(MARKERS)]  # another one where colours begin again
     look = {"color": colour_of(i), "marker": marker, "markersize": 4}
-    return {**look, "label": short(label)}
+    return {**look, "label": plain(short(label))}
 
 
 def legend(ax: Axes, *, is_own: bool) -> None:
@@ -322,15 +322,20 @@ def legend(ax: Axes, *, is_own: bool) -> None:
 def finish(ax: Axes, *, rows: Sequence[str] | None = None, **labels: object) -> Axes:
     """The look of all plots: labels, a name for each row from the top, and no lines above and at the right."""
     if rows is not None:
-        ax.set_yticks(np.arange(len(rows)), rows)
+        ax.set_yticks(np.arange(len(rows)), [*map(plain, rows)])
         ax.invert_yaxis()
-    ax.set(**labels)
+    ax.set(**{name: plain(label) if isinstance(label, str) else label for name, label in labels.items()})
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
 def short(label: str, most: int = LONGEST) -> str:
     return label if len(label) <= most else f"{label[: most - 1]}…"
+
+
+def plain(text: str) -> str:
+    """For matplotlib, which takes what is between two dollars for mathematics."""
+    return text.replace("$", r"\$")
 
 
 def prevalence(
