@@ -70,3 +70,11 @@ def test_the_prior_that_the_data_chooses_is_in_the_unit_of_the_weights(scale):
     strength = once._gaussian.prior.nu
     assert strength > 0.1
     assert again._gaussian.prior.nu == pytest.approx(scale * strength)
+
+
+def test_weights_are_finite():
+    for X_, model in ((X, GaussianMixture(2)), (np.abs(X), MultinomialMixture(2))):
+        for weight in (np.nan, np.inf):
+            for fit in (model.fit, model.partial_fit):
+                with pytest.raises(ValueError, match="sample_weight"):
+                    fit(X_, sample_weight=weight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from scipy.special import softmax
 from sklearn.utils import column_or_1d
 
 from topmix import _core
-from topmix.base.checks import as_list, is_plural
+from topmix.base.checks import as_list
 from topmix.base.component import as_declared
 from topmix.base.fields import CheckedReader, ModelFileError
 from topmix.base.threads import one_thread
@@ -195,9 +195,9 @@ def _sets_of(
         is_matrix = len({len(row) for row in rows}) == 1 and len(rows) == len(y) and len(rows[0]) > 1
         y = np.array(rows) if is_matrix and all(x in (0, 1) for row in rows for x in row) else y
     elif not sp.issparse(y):
-        if not is_plural(y) or isinstance(y, Iterator):
-            raise ValueError(f"y must be a list with the label, or the labels, of each document, got {y!r:.80}")
-        y = np.asarray(y)
+        given, y = y, np.asarray(y)
+        if y.ndim == 0:  # an iterator too
+            raise ValueError(f"y must be a list with the label, or the labels, of each document, got {given!r:.80}")
         if y.ndim == 2 and y.shape[1] == 1 and y.dtype.kind != "b":
             y = column_or_1d(y, warn=True)
     is_single, n_columns = False, None
