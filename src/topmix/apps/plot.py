@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from topmix.base.checks import one_of
 from topmix.estimators.lda import LDA
 from topmix.results.names import RELEVANCE, relevant_ids, relevant_words
 from topmix.results.tables import tree_of
@@ -238,9 +239,7 @@ def sweep(result: SweepResult, measure: str | None = None, ax: Axes | None = Non
         for each, name in zip(axes, SWEEP_LABELS):
             sweep(result, name, ax=each)
         return axes[0]
-    measure = measure or "score"
-    if measure not in SWEEP_LABELS:
-        raise ValueError(f"measure={measure!r} is not one of {', '.join(map(repr, SWEEP_LABELS))}")
+    measure = one_of(measure or "score", SWEEP_LABELS, "measure")
     ax = axes_of(ax)
     K = [size.n_components for size in result.sizes]
     mean = np.array([size.mean(measure) for size in result.sizes])

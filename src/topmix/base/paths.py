@@ -42,7 +42,6 @@ OBJECT_STORAGE = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "ad
 PROTOCOL = re.compile(r"[A-Za-z][\w+.:-]+:[/\\]")  # of two letters or more: those of one are drives
 VERSION = ("size", "ETag", "etag", "generation", "mtime", "LastModified", "last_modified", "created", "ino", "url")
 REPLACED = (errno.EAGAIN, errno.EBUSY)  # while it was read, as we and s3fs say
-LONGEST_SHOWN = 200  # characters of a name; a longer one is hardly a name
 READS = 3  # of a file that is replaced while it is read
 
 Version = tuple[int, int, int, int] | str
@@ -132,7 +131,7 @@ def path_of(path: str | os.PathLike[str]) -> Path:
 def check_there(path: str | os.PathLike[str], hint: str = "") -> None:
     """There is something at a path. A string may also be a text, too long for a name."""
     if not is_remote(path) and not os.path.exists(path):
-        name = str(path) if len(str(path)) <= LONGEST_SHOWN else f"{str(path)[:80]}..."
+        name = str(path) if len(str(path)) <= 200 else f"{str(path)[:80]}..."
         raise FileNotFoundError(f"there is no such file or folder: {name!r}{hint}")
 
 

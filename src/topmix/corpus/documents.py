@@ -90,10 +90,9 @@ def is_texts(X: object) -> bool:
     """Whether X is one-dimensional and starts with a text, or with a list of tokens."""
     if isinstance(X, np.ndarray):
         return X.ndim == 1 and X.dtype.kind in "UTO" and _starts_with_text(X)
-    if isinstance(X, list | tuple):
-        return _starts_with_text(X)
     one_column = ("Series", "Index", "StringArray", "LargeStringArray", "ChunkedArray", "Column")
-    return isinstance(X, Iterable) and type(X).__name__ in one_column and _starts_with_text(X)
+    is_listed = isinstance(X, list | tuple) or type(X).__name__ in one_column
+    return is_listed and isinstance(X, Iterable) and _starts_with_text(X)
 
 
 def plain(X: Iterable[Any]) -> Iterator[Any]:

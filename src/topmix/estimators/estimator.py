@@ -227,6 +227,9 @@ class Estimator(BaseEstimator, Generic[F]):
     def _settings(
         self, size: float, n_features: int, fitted: Callable[[Any, Sequence[Record]], F], clock: Clock
     ) -> FitSettings:
+        callbacks = [self.callbacks] if callable(self.callbacks) else as_list(self.callbacks or ())
+        if not all(map(callable, callbacks)):
+            raise ValueError(f"callbacks must be a list of functions f(record, view), got {self.callbacks!r}")
         return FitSettings(
             title=type(self).__name__,
             size=size,
@@ -235,17 +238,11 @@ class Estimator(BaseEstimator, Generic[F]):
             estimator=self._with,
             n_init=whole_number(self.n_init, "n_init") if self._before() is None else 1,
             max_time=None if self.max_time is None else positive_number(self.max_time, "max_time"),
-            callbacks=self._callbacks(),
+            callbacks=callbacks,
             verbose=self.verbose,
             keeps_last=self._fitted is None,
             clock=clock,
         )
-
-    def _callbacks(self) -> list[Callback]:
-        listed = [self.callbacks] if callable(self.callbacks) else as_list(self.callbacks or ())
-        if not all(map(callable, listed)):
-            raise ValueError(f"callbacks must be a list of functions f(record, view), got {self.callbacks!r}")
-        return listed
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))

@@ -38,10 +38,9 @@ class How:
     out: Path | None = None  # the corpus of a file is built in this file
 
     def __post_init__(self) -> None:
-        if self.text is not None and not are_texts(as_list(self.text)):
-            raise ValueError(f"text= is the name of a column, or a list of names, got {self.text!r:.80}")
-        if not isinstance(self.layer, str | None):
-            raise ValueError(f"layer= is the name of a layer, got {self.layer!r:.80}")
+        names = [*as_list("" if self.text is None else self.text), "" if self.layer is None else self.layer]
+        if not are_texts(names):
+            raise ValueError(f"text= and layer= are names, got {self.text!r:.80} and {self.layer!r:.80}")
 
     @classmethod
     def of(cls, options: Keywords) -> How:

@@ -148,10 +148,9 @@ def number_table(X: object) -> NumberTable | None:
 
 def open_rows(X: object, known: Collection[str] | None = None) -> Rows:
     """The rows of a file, not checked yet. Of a table where all `known` columns are, of a fitted model, only these."""
-    if is_path(X):
-        check_there(X)
     if (table := number_table(X)) is None:
         assert is_path(X)
+        check_there(X)
         return Rows.open(X)
     path = local_copy(table.path) if is_remote(table.path) else table.path
     names, suffix = _first_names(path), path.suffix.lower()

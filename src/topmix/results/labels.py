@@ -167,8 +167,7 @@ def labels_of(y: object, n_docs: int, per_label: int, n_free: int) -> tuple[Labe
         classes = tuple(range(n_columns))
     if not all(type(c) is str for c in classes) and not all(type(c) is int for c in classes):
         raise ValueError("labels must be strings, or whole numbers")
-    if type(classes[0]) is str:
-        Strings.pack(map(str, classes), "label")  # or its error
+    Strings.pack(map(str, classes), "label")  # or its error
     labels = Labels(classes, per_label, n_free, is_single)
     if labels.n_topics > _core.MAX_TOPICS:
         raise ValueError(f"{len(classes)} labels make {labels.n_topics} topics, more than {_core.MAX_TOPICS}")
@@ -214,8 +213,7 @@ def _sets_of(
     else:
         values: list[Any] = [as_declared(value, int) for value in plain(y)]
         if any(isinstance(value, (*SEVERAL, np.ndarray)) for value in values):
-            of_each = ([] if value is None else as_list(value) for value in values)
-            sets = [list(dict.fromkeys(map(_label, labels))) for labels in of_each]
+            sets = [list(dict.fromkeys(map(_label, [] if value is None else as_list(value)))) for value in values]
         elif any(isinstance(value, float) and not is_missing(value) for value in values):
             raise ValueError("Unknown label type: continuous numbers. Labels are strings, or whole numbers")
         else:

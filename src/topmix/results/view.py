@@ -65,14 +65,13 @@ class Reproducibility:
 
     def always(self, k: int) -> list[int]:
         """Words that nearly all fits with the topic have, most probable first."""
-        return [v for v, share in self._words(k) if share >= ALWAYS]
+        k = whole_number(k, "k", least=0, most=len(self.words) - 1)
+        return [v for v, share in self.words[k] if share >= ALWAYS]
 
     def sometimes(self, k: int) -> list[int]:
         """Words that come and go from fit to fit."""
-        return [v for v, share in self._words(k) if share < ALWAYS]
-
-    def _words(self, k: int) -> Pairs:
-        return self.words[whole_number(k, "k", least=0, most=len(self.words) - 1)]
+        k = whole_number(k, "k", least=0, most=len(self.words) - 1)
+        return [v for v, share in self.words[k] if share < ALWAYS]
 
     def after(self, kept: Sequence[int | None]) -> Reproducibility:
         """Of topics after an edit: where each was before it, or None where it was changed or is new."""
