@@ -58,10 +58,7 @@ def column_of(X: object, column: str | Iterable[object], n_docs: int | None = No
         raise ValueError(f"a {type(X).__name__} has no columns: pass a list with one value per document for {column!r}")
     if n_docs is not None:
         check_one_each(len(values), n_docs)
-    return [
-        readable(value.item() if isinstance(value, np.generic) and value.dtype.kind not in "mM" else value)
-        for value in values
-    ]
+    return [readable(v.item() if isinstance(v, np.generic) and v.dtype.kind not in "mM" else v) for v in values]
 
 
 def has_column(source: object, column: str) -> bool:
