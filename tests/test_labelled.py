@@ -248,3 +248,24 @@ def test_labels_and_their_threshold():
 @parametrize_with_checks([LabelledLDA(max_iter=4, n_jobs=1, random_state=0)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+TWO = ["apples pears", "ships sails"] * 6
+
+
+@pytest.mark.parametrize(
+    "y",
+    ["abc", 5, 2.5, object(), {"a": 1}, (label for label in "ab" * 6), [["a"], 5] * 6, [("a", 1), ("b", 2)] * 6,
+     [[["a"]], ["b"]] * 6, [{"a": 1}, {"b": 2}] * 6, [object(), object()] * 6, np.zeros((12, 2, 2)), [b"a", b"b"] * 6],
+)  # fmt: skip
+def test_what_are_no_labels_is_refused(y):
+    with pytest.raises(ValueError, match=r"labels must be strings, or whole numbers|y must be a list with the label"):
+        LabelledLDA(max_iter=1).fit(TWO, y)
+
+
+def test_labels_may_be_missing_and_stand_alone_among_lists():
+    y = pd.Series(["a", pd.NA, "b", "b"] * 3, dtype="string")
+    assert LabelledLDA(max_iter=1).fit(TWO, y).classes_.tolist() == ["a", "b"]
+    assert LabelledLDA(max_iter=1).fit(TWO, [["a"], "bc"] * 6).classes_.tolist() == ["a", "bc"]
+    with pytest.raises(ValueError, match="label 0 cannot be written as UTF-8"):
+        LabelledLDA(max_iter=1).fit(TWO, ["a\udc80", "b"] * 6)

@@ -276,3 +276,27 @@ def test_effects_of_a_term_are_drawn_with_their_intervals(ax):
             plot.effects(table, "month", ax=ax)
     with pytest.raises(ValueError, match="7 is not a topic"):
         plot.effects(EFFECTS, topics=[7], ax=ax)
+
+
+def test_a_dollar_in_words_and_names_is_a_dollar(ax, tmp_path):
+    words = ["$a_{", "$x$", "\\frac$", "b$", "cost", "$5"]
+    X = np.random.default_rng(0).integers(0, 4, (30, 6))
+    groups = ["$5", "$10 $20"] * 15
+    by_group = LDA(2, topic_word_prior=ByGroup("g"), max_iter=2, random_state=0)
+    by_group.fit(pd.DataFrame(X, columns=words), metadata={"g": groups}).name_topics(["$\\frac$ {", "a $ b $ c"])
+    effects = {
+        "topic": [0], "name": ["$\\frac$"], "term": ["$\\t$"], "estimate": [1.0], "low": [0.5], "high": [1.5]
+    }  # fmt: skip
+    gaussian = GaussianMixture(2, max_iter=2, tol=-1, random_state=0).fit(pd.DataFrame(X[:, :2], columns=words[1:3]))
+    drawn = [
+        plot.top_words(by_group, 0), plot.topic_map(by_group), plot.topic_tree(by_group),
+        plot.topics_by(by_group.topics_by(pd.DataFrame(X, columns=words), groups)), plot.words_by(by_group, 0),
+        plot.effects(effects, "$\\t$"), plot.ellipses(gaussian),
+    ]  # fmt: skip
+    shown = ""
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        for n, axes in enumerate(drawn):
+            axes.figure.savefig(tmp_path / f"{n}.svg")
+            shown += (tmp_path / f"{n}.svg").read_text()
+    for text in ("$a_{", "$x$", "\\frac$", "$\\frac$ {", "a $ b $ c", "$10 $20", "effect of $\\t$", "$\\frac$"):
+        assert f">{text}<" in shown or f" {text}<" in shown, text

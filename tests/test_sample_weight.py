@@ -101,3 +101,11 @@ def test_rows_without_weight_are_not_enough_rows_for_having_no_prior():
     rows = np.concatenate([X, rng.normal(size=(3000, 4))])
     few = GaussianMixture(3, random_state=0).fit(rows, sample_weight=np.arange(len(rows)) < len(X))
     assert few._gaussian.prior.nu == GaussianMixture(3, random_state=0).fit(X)._gaussian.prior.nu > 0.1
+
+
+def test_weights_are_finite():
+    for X_, model in ((X, GaussianMixture(2)), (np.abs(X), MultinomialMixture(2))):
+        for weight in (np.nan, np.inf):
+            for fit in (model.fit, model.partial_fit):
+                with pytest.raises(ValueError, match="sample_weight"):
+                    fit(X_, sample_weight=weight)

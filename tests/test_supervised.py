@@ -401,3 +401,10 @@ SMALL = {"response_weight": 10.0, "max_iter": 2, "n_jobs": 1, "random_state": 0}
 @parametrize_with_checks([SupervisedLDA(2, response=kind, **SMALL) for kind in KINDS])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+def test_an_edited_model_has_no_coefficients():
+    model = SupervisedLDA(3, max_iter=2, response_weight=1.0, random_state=0).fit(X, CLASS).merge_topics([(0, 1)])
+    assert not any(hasattr(model, name) for name in ("coef_", "intercept_", "classes_", "response_weight_"))
+    with pytest.raises(ValueError, match="topics were edited"):
+        model.predict(X)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -17,8 +18,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import topmix
-from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture
-from topmix.data import Vectorizer, from_texts
+from topmix import HDP, LDA, CombinatorialLDA, GaussianAdmixture, GaussianMixture, GibbsLDA, MultinomialMixture
+from topmix.data import CorpusError, Vectorizer, from_texts
 from topmix.io.documents import read
 
 SEA = ["boat", "sail", "sea", "harbour", "wind", "ship", "mast"]
@@ -151,7 +152,7 @@ def test_feature_names_name_the_columns_of_a_matrix():
     model.transform(sp.csr_array(X))
     with pytest.raises(ValueError, match=f"feature_names has 2 names, but X has {len(words)} columns"):
         lda().fit(X, feature_names=["a", "b"])
-    with pytest.raises(ValueError, match="must be strings"):
+    with pytest.raises(ValueError, match="feature name 0 is not a str but int"):
         lda().fit(X, feature_names=range(len(words)))
 
 
@@ -420,3 +421,75 @@ def test_the_way_of_data_is_short_and_never_goes_back(X, way):
     finally:
         sys.setprofile(None)
     assert met == ["estimators/variational.py", *way]
+
+
+def test_a_long_text_alone_is_not_a_path():
+    text = "one long text " * 400
+    with pytest.raises(
+        FileNotFoundError, match=r"no such file or folder: 'one long.{60,80}\.\.\.'\. To learn from texts"
+    ):
+        lda().fit(text)
+    for fit in (GaussianMixture().fit, lambda X: LDA(2, max_iter=1).fit(["apples pears"] * 9).topics_by(X, "group")):
+        with pytest.raises(FileNotFoundError, match="no such file or folder: 'one long"):
+            fit(text)
+    with pytest.raises(FileNotFoundError, match="To learn from texts"):
+        GaussianMixture(2).fit(np.eye(4), texts=text)
+
+
+def test_half_of_a_surrogate_pair_is_a_question_mark(tmp_path):
+    half = "a\udc80b"
+    texts = [f"apples pears {half}", f"ships sails {half}"] * 6
+    plain = [text.replace("\udc80", "?") for text in texts]
+    for vectorizer in (Vectorizer(tokenizer=str.split), CountVectorizer(token_pattern=r"\S+")):
+        model = lda().fit(texts, vectorizer=vectorizer)
+        assert "a?b" in model.feature_names_in_
+        assert set(model.representative_documents(texts)["text"]) == set(plain)
+        assert model.transform(texts).tolist() == model.transform(plain).tolist()
+        model.save(tmp_path / "model")
+        topmix.load(tmp_path / "model")
+    tokens = from_texts([text.split() for text in texts], names=[half] * 12)
+    assert "a?b" in tokens.vocabulary
+    assert set(tokens.names) == {"a?b"}
+    assert set(model.topics_by(texts, [half, "b"] * 6)["group"]) == {"a?b", "b"}
+    clusters = GaussianAdmixture(2, max_iter=1, tol=-1).fit(np.eye(12), [half, "b"] * 6, texts=texts)
+    assert clusters.document_info(np.eye(12), [half, "b"] * 6)["document"].tolist() == ["a?b", "b"]
+
+
+def test_names_of_columns_are_what_utf_8_holds():
+    X, half = np.eye(4), ["a\udc80", "b", "c", "d"]
+    for fit in (lambda: lda().fit(X, feature_names=half), lambda: lda().fit(X).name_words(half),
+                lambda: lda().fit(pd.DataFrame(X, columns=pd.Index(half, dtype=object)))):  # fmt: skip
+        with pytest.raises(ValueError, match="feature name 0 cannot be written as UTF-8"):
+            fit()
+    with pytest.raises(ValueError, match="feature name 0 is not a str but NoneType"):
+        lda().fit(X).name_words(None)
+
+
+def test_a_missing_text_of_pandas_is_named():
+    with pytest.raises(TypeError, match="text 1 is not a string but NoneType: None; drop it"):
+        lda().fit(pd.Series(["apples", pd.NA] * 6, dtype="string"))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow", "parquet", "csv"])
+def test_a_column_that_is_asked_for_is_there_once(kind, tmp_path):
+    rows = [["apples pears", "u", "u"], ["ships sails", "v", "v"]] * 6
+    table = pa.Table.from_arrays([pa.array(column) for column in zip(*rows)], names=["text", "text", "g"])
+    path = tmp_path / f"texts.{kind}"
+    pq.write_table(table, tmp_path / "texts.parquet")
+    (tmp_path / "texts.csv").write_text("\n".join(map(",".join, [["text", "text", "g"], *rows])))
+    X = {"pandas": pd.DataFrame(rows, columns=["text", "text", "g"]), "arrow": table}.get(kind, path)
+    with pytest.raises(CorpusError, match="2 columns are called 'text'"):
+        lda().fit(X)
+    columns = pd.DataFrame(rows, columns=["text", "g", "g"])
+    model = lda().fit(columns, text="text")  # the others are not asked for
+    with pytest.raises(CorpusError, match="2 columns are called 'g'"):
+        model.topics_by(columns, "g")
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_numbers_in_two_columns_of_one_name_are_refused(suffix, tmp_path):
+    X = np.eye(6)[:, :3]
+    pq.write_table(pa.Table.from_arrays([*map(pa.array, X.T)], names=["a", "b", "b"]), tmp_path / "x.parquet")
+    np.savetxt(tmp_path / "x.csv", X, delimiter=",", header="a,b,b", comments="")
+    with pytest.raises(CorpusError, match="2 columns are called 'b'"):
+        GaussianMixture(2).fit(tmp_path / f"x.{suffix}")

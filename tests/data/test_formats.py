@@ -279,3 +279,15 @@ def test_formats_are_recognised_by_content(medium, tmp_path):
         read_corpus(tmp_path / "a.bin", format="x")
     with pytest.raises(ValueError, match="the name does not tell the format"):
         write_corpus(medium, tmp_path / "a.bin")
+
+
+def test_the_format_of_an_npz_is_a_word(tmp_path):
+    X = sp.csr_array(np.eye(4))
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
+    for word in ("csr", b"csr"):
+        np.savez(tmp_path / "x.npz", format=word, **parts)
+        assert read_corpus(tmp_path / "x.npz").n_tokens == 4
+    for wrong in (3, 2.5, "zzz", b"\xff", "", ["csr", "csr"]):
+        np.savez(tmp_path / "x.npz", format=wrong, **parts)
+        with pytest.raises(CorpusError, match=r"not a complete scipy \.npz file"):
+            read_corpus(tmp_path / "x.npz")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from topmix.base.checks import needed
+from topmix.base.checks import needed, one_of
 from topmix.estimators.lda import LDA
 from topmix.results.names import RELEVANCE, relevant_ids, relevant_words
 from topmix.results.tables import tree_of
@@ -88,7 +88,7 @@ def topic_map(model: BaseEstimator, ax: Axes | None = None, *, n_labels: int = 3
     words = relevant_words(view, 2)
     taken: list[BboxBase] = []
     for k in view.by_size()[:n_labels].tolist():
-        label = ax.annotate(f"{k} {' '.join(words[k])}", X[k], **text)
+        label = ax.annotate(plain(f"{k} {' '.join(words[k])}"), X[k], **text)
         place = label.get_window_extent()
         if any(place.overlaps(other) for other in taken):  # a larger topic has its label there
             label.remove()
@@ -109,7 +109,7 @@ def topic_tree(model: BaseEstimator, ax: Axes | None = None) -> Axes:
     if len(tree.leaves) < 2:
         raise ValueError(f"a tree needs two topics that are not empty, and the model has {len(tree.leaves)}")
     ax = axes_of(ax, (7.5, 0.8 + 0.21 * len(tree.leaves)))
-    labels = [short(f"{k}  {names[k]}") for k in tree.leaves]
+    labels = [plain(short(f"{k}  {names[k]}")) for k in tree.leaves]
     look: Look = {"orientation": "left", "color_threshold": 0, "above_threshold_color": BLUE}
     dendrogram(tree.linkage, labels=labels, ax=ax, **look)
     ax.invert_yaxis()  # the first topic of the order is at the top
@@ -191,7 +191,7 @@ def words_by(
     weight = np.array([model.topic_word_of(name)[topic] for name in names])
     is_own, ax = ax is None, axes_of(ax)
     for i, word in enumerate(chosen):
-        ax.plot(names, weight[:, place[word]], **series(i, word))
+        ax.plot([*map(plain, names)], weight[:, place[word]], **series(i, word))
     if len(names) > 4:
         ax.tick_params(axis="x", labelrotation=60)
     legend(ax, is_own=is_own)
@@ -244,9 +244,7 @@ def sweep(result: SweepResult, measure: str | None = None, ax: Axes | None = Non
         for each, name in zip(axes, SWEEP_LABELS):
             sweep(result, name, ax=each)
         return axes[0]
-    measure = measure or "score"
-    if measure not in SWEEP_LABELS:
-        raise ValueError(f"measure={measure!r} is not one of {', '.join(map(repr, SWEEP_LABELS))}")
+    measure = one_of(measure or "score", SWEEP_LABELS, "measure")
     ax = axes_of(ax)
     K = [size.n_components for size in result.sizes]
     mean = np.array([size.mean(measure) for size in result.sizes])
@@ -289,7 +287,7 @@ def intervals(ax: Axes, y: np.ndarray, values: Floats, **look: Any) -> None:
 def series(i: int, label: str) -> Look:
     """The look of one of several lines."""
     marker = MARKERS[(i + i // len(PALETTE)) % len(MARKERS)]  # another one where colours begin again
-    return {"color": PALETTE[i % len(PALETTE)], "marker": marker, "markersize": 4, "label": short(label)}
+    return {"color": PALETTE[i % len(PALETTE)], "marker": marker, "markersize": 4, "label": plain(short(label))}
 
 
 def legend(ax: Axes, *, is_own: bool) -> None:
@@ -308,15 +306,20 @@ def legend(ax: Axes, *, is_own: bool) -> None:
 def finish(ax: Axes, *, rows: Sequence[str] | None = None, **labels: object) -> Axes:
     """The look of all plots: labels, a name for each row from the top, and no lines above and at the right."""
     if rows is not None:
-        ax.set_yticks(np.arange(len(rows)), rows)
+        ax.set_yticks(np.arange(len(rows)), [*map(plain, rows)])
         ax.invert_yaxis()
-    ax.set(**labels)
+    ax.set(**{name: plain(label) if isinstance(label, str) else label for name, label in labels.items()})
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
 def short(label: str) -> str:
     return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
+
+
+def plain(text: str) -> str:
+    """For matplotlib, which takes what is between two dollars for mathematics."""
+    return text.replace("$", r"\$")
 
 
 def prevalence(table: Frame, what: str, topics: Sequence[int] | None, n: int) -> tuple[list[str], list[str], Floats]:

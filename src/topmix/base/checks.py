@@ -40,8 +40,9 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def is_plural(value: object) -> TypeGuard[Iterable[Any]]:
-    """Whether it is several values. A text is one, and so is a table."""
-    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+    """Whether it is several values. A text is one, and so are a table and an array without dimensions."""
+    is_one = isinstance(value, str | bytes | Mapping) or getattr(value, "ndim", 1) == 0
+    return isinstance(value, Iterable) and not is_one
 
 
 def as_list(given: Iterable[T]) -> list[T]:

@@ -123,7 +123,16 @@ def is_path(X: object) -> TypeIs[str | os.PathLike[str]]:
 
 def path_of(path: str | os.PathLike[str]) -> Path:
     """The path that a user gave, or the URL."""
+    if not is_path(path):
+        raise ValueError(f"a path is a string or a pathlib.Path, got {path!r:.80}")
     return RemotePath(path) if is_remote(path) else Path(path)
+
+
+def check_there(path: str | os.PathLike[str], hint: str = "") -> None:
+    """There is something at a path. A string may also be a text, too long for a name."""
+    if not is_remote(path) and not os.path.exists(path):
+        name = str(path) if len(str(path)) <= 200 else f"{str(path)[:80]}..."
+        raise FileNotFoundError(f"there is no such file or folder: {name!r}{hint}")
 
 
 def is_remote(path: str | os.PathLike[str]) -> bool:

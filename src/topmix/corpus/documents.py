@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 
@@ -75,27 +75,34 @@ def is_text(item: object) -> TypeGuard[Text]:
     return isinstance(item, str | list | tuple)
 
 
-def as_text(text: Text) -> str | list[str]:
-    return text if isinstance(text, str) else list(text)
+def as_text(text: Text) -> Text:
+    return readable(text) if isinstance(text, str) else [readable(token) for token in text]
+
+
+def readable(text: T) -> T:
+    """As UTF-8 holds it, where it is a string: JSON and names of files may have halves of surrogate pairs, here "?"."""
+    if not isinstance(text, str) or text.isascii():
+        return text
+    return cast(T, text.encode(errors="replace").decode())
 
 
 def is_texts(X: object) -> bool:
     """Whether X is one-dimensional and starts with a text, or with a list of tokens."""
     if isinstance(X, np.ndarray):
         return X.ndim == 1 and X.dtype.kind in "UTO" and _starts_with_text(X)
-    if isinstance(X, list | tuple):
-        return _starts_with_text(X)
     one_column = ("Series", "Index", "StringArray", "LargeStringArray", "ChunkedArray", "Column")
-    return isinstance(X, Iterable) and type(X).__name__ in one_column and _starts_with_text(plain(X))
+    is_listed = isinstance(X, list | tuple) or type(X).__name__ in one_column
+    return is_listed and isinstance(X, Iterable) and _starts_with_text(X)
 
 
 def plain(X: Iterable[Any]) -> Iterator[Any]:
-    """The items of a column, without the scalars of pyarrow."""
-    return (item.as_py() if hasattr(item, "as_py") else item for item in X)
+    """The items of a column, without the scalars of pyarrow; the missing value of pandas is None."""
+    items = (item.as_py() if hasattr(item, "as_py") else item for item in X)
+    return (None if type(item).__name__ == "NAType" else item for item in items)
 
 
 def _starts_with_text(items: Iterable[object]) -> bool:
-    for item in items:
+    for item in plain(items):
         if isinstance(item, list | tuple):
             if item:
                 return isinstance(item[0], str)
@@ -135,7 +142,7 @@ def document_blocks(documents: Iterable[Any], *, named: bool = True) -> Blocks:
     items = iter(documents)
     while run := list(islice(items, RUN_TEXTS)):  # Python loops over runs in less time than over texts
         if named:
-            names += [name for name, _ in run]
+            names += [readable(name) for name, _ in run]
             run = [text for _, text in run]
         if set(map(type, run)) != {str}:
             for i, text in enumerate(run, n):
@@ -146,8 +153,7 @@ def document_blocks(documents: Iterable[Any], *, named: bool = True) -> Blocks:
                     if text is None or text != text:
                         raise TypeError(f"{said}: {text!r}; drop it, or pass '' for an empty text")
                     raise TypeError(f"{said}: {text!r:.60}")
-            run = [as_text(text) for text in run]
-        texts += run
+        texts += map(as_text, run)
         n += len(run)
         chars += sum(map(len, run))
         if chars >= BLOCK_CHARS or len(texts) >= BLOCK_TEXTS:

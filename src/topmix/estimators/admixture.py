@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags, TransformerTags
 
 from topmix import _core
-from topmix.base.checks import count_of_active, one_of, positive_number
+from topmix.base.checks import count_of_active, one_of, positive_number, whole_number
 from topmix.base.dirichlet import NEGLIGIBLE
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.rows import GroupedRows, Rows, sums_between
@@ -156,7 +156,8 @@ class AdmixtureEstimator(VectorMixture):
         f, data = self._found(), self._rows(X, groups).groups
         assert data is not None
         data = data.alone()
-        rng, held = np.random.default_rng(random_state), np.zeros(len(data.rows), bool)
+        seed = whole_number(random_state, "random_state", least=0)
+        rng, held = np.random.default_rng(seed), np.zeros(len(data.rows), bool)
         for a, b in pairwise(data.starts.tolist()):
             if b - a > 1:
                 held[a + rng.permutation(b - a)[: min(max(1, round(part * (b - a))), b - a - 1)]] = True

@@ -260,7 +260,7 @@ def checked_weights(sample_weight: object, data: Corpus | Rows) -> np.ndarray | 
     # Private, and public nowhere: scikit-learn's own checks and errors of weights.
     weight = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
     largest = float(weight.max(initial=0.0))
-    if largest > 0 and not 1 / LARGEST_WEIGHT <= largest <= LARGEST_WEIGHT:
+    if largest != 0 and not 1 / LARGEST_WEIGHT <= largest <= LARGEST_WEIGHT:  # NaN is not
         raise ValueError(
             f"the largest sample_weight is {largest:.3g}; it must be from {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}"
         )

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from topmix.base.checks import whole_number
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.documents import is_texts, plain
+from topmix.corpus.documents import is_texts, plain, readable
 from topmix.estimators.declared import fraction
 from topmix.estimators.estimator import Estimator, F, learned
 from topmix.io.columns import check_one_each, column_of, periods_of
@@ -90,7 +90,7 @@ class Described(Estimator[F]):
 
         relevance=1 gives the n most probable words as they are.
         """
-        f, weight = self._shown(), fraction(relevance, "relevance")
+        f, n, weight = self._shown(), whole_number(n, "n"), fraction(relevance, "relevance")
         if weight < 1.0:
             return relevant_words(f.view, n, weight)
         return [f.view.words_of(ids) for ids in f.view.top(n)]
@@ -126,7 +126,7 @@ class Described(Estimator[F]):
         tokens of the document plus 20. Topics are in the order of `topic_info`.
         """
         refuse_iterator(X)
-        texts = [str(text) for text in plain(X)] if is_texts(X) and isinstance(X, Iterable) else None
+        texts = [readable(str(text)) for text in plain(X)] if is_texts(X) and isinstance(X, Iterable) else None
         return self._examples(X, texts, n)
 
     def _examples(self, X: object, texts: list[str] | None, n: int) -> DataFrame:
@@ -192,7 +192,7 @@ class Described(Estimator[F]):
         seed: int, *beside: object, **named: object,
     ) -> DataFrame:  # fmt: skip
         refuse_iterator(X)
-        f, level = self._solved(), fraction(level, "level")
+        f, level, seed = self._solved(), fraction(level, "level"), whole_number(seed, "random_state", least=0)
         of_documents, parts = values(self._column(X, column, *beside, **named)), self._parts(X, *beside, **named)
         return self._frame(covariates.topics_by(f, of_documents, parts, self._solver(), level=level, random_state=seed))
 

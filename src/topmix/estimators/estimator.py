@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from topmix.base.checks import positive_number, whole_number
+from topmix.base.checks import as_list, positive_number, whole_number
 from topmix.base.component import all_as_declared, as_declared, declared_types, with_settings
 from topmix.base.fields import CheckedReader, Writer
 from topmix.base.threads import count_of_threads, use_threads
@@ -98,7 +98,7 @@ class Estimator(BaseEstimator, Generic[F]):
     verbose : int or None
         1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere. 0 is silent. None shows a bar if the
         fit takes longer than ten seconds.
-    callbacks : list of callables or None
+    callbacks : callable, list of callables or None
         Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
 
     Attributes
@@ -113,7 +113,7 @@ class Estimator(BaseEstimator, Generic[F]):
     n_jobs: int | None = None
     random_state: object = None
     verbose: int | None = None
-    callbacks: list[Callback] | None = None
+    callbacks: Callback | list[Callback] | None = None
 
     # What is read of every estimator; the values are those of estimators that do not have the parameter.
     n_components: int
@@ -257,6 +257,9 @@ class Estimator(BaseEstimator, Generic[F]):
     def _settings(
         self, size: float, n_features: int, fitted: Callable[[Any, Sequence[Record]], F], clock: Clock
     ) -> FitSettings:
+        callbacks = [self.callbacks] if callable(self.callbacks) else as_list(self.callbacks or ())
+        if not all(map(callable, callbacks)):
+            raise ValueError(f"callbacks must be a list of functions f(record, view), got {self.callbacks!r}")
         return FitSettings(
             title=type(self).__name__,
             size=size,
@@ -265,7 +268,7 @@ class Estimator(BaseEstimator, Generic[F]):
             estimator=self._with,
             n_init=whole_number(self.n_init, "n_init") if self._before() is None else 1,
             max_time=None if self.max_time is None else positive_number(self.max_time, "max_time"),
-            callbacks=list(self.callbacks or ()),
+            callbacks=callbacks,
             verbose=self.verbose,
             keeps_last=self._fitted is None,
             clock=clock,

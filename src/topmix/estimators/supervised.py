@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.validation import column_or_1d
 
@@ -311,7 +312,7 @@ class SupervisedLDA(Seeded, TargetTopics):
 
     def predict(self, X: object, *, min_weight: float = 0.0) -> np.ndarray:
         """The most probable class of each document, or the number that is expected."""
-        if min_weight:
+        if fraction(min_weight, "min_weight"):
             raise ValueError("min_weight is for topics: look at transform, or at predict_proba")
         found, theta = _response(self._found()), self._theta(X)
         if found.classes:
@@ -345,7 +346,7 @@ class SupervisedLDA(Seeded, TargetTopics):
 
 def _response(f: FittedTopics) -> Response:
     if f.response is None:
-        raise ValueError("there are no responses of these topics: the fit was interrupted, or topics were edited")
+        raise NotFittedError("there are no responses of these topics: the fit was interrupted, or topics were edited")
     return f.response
 
 

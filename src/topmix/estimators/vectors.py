@@ -15,7 +15,7 @@ from sklearn.base import clone
 from topmix.base.checks import is_plural, whole_number
 from topmix.base.threads import use_threads
 from topmix.corpus.corpus import Corpus
-from topmix.corpus.documents import plain
+from topmix.corpus.documents import plain, readable
 from topmix.corpus.rows import GroupedRows, Rows
 from topmix.estimators.declared import Settings, VectorOptions, takes
 from topmix.estimators.mixture import MixtureEstimator, Read
@@ -160,7 +160,7 @@ class VectorMixture(MixtureEstimator):
         named = named if texts is None else named | {"texts": texts}
         corpus, kept = self._read_known(X, *beside, **named), None
         if is_plural(texts):
-            kept = texts_of_documents(corpus, [str(one) for one in plain(texts)])
+            kept = texts_of_documents(corpus, [readable(str(one)) for one in plain(texts)])
         return self._examples(corpus, kept, n)
 
     def split_topic(

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.base.checks import CorpusError
+from topmix.base.checks import CorpusError, is_plural, one_of
 from topmix.base.component import is_whole
-from topmix.base.paths import is_path, path_of
-from topmix.corpus.documents import plain
+from topmix.base.paths import check_there, is_path, path_of
+from topmix.corpus.documents import plain, readable
 from topmix.io.libraries import ArrowTable, as_table, is_anndata, open_anndata, values_in
 from topmix.io.parquet import batches_of, open_parquet, parquet_files
 from topmix.io.readers import read_texts, text_format
@@ -32,8 +32,11 @@ def check_one_each(n_values: int, n_docs: int) -> None:
 def column_of(X: object, column: str | Iterable[object], n_docs: int | None = None) -> list[Any]:
     """One value per document of X: `column` is the name of a column of X, or the values themselves."""
     if not isinstance(column, str):
+        if not is_plural(column):
+            raise ValueError(f"pass the name of a column, or a list with one value per document, got {column!r}")
         values = list(plain(column))
     elif is_path(X):
+        check_there(X)
         path = path_of(X)
         if path.suffix.lower() == ".h5ad":
             with open_anndata(path) as adata:
@@ -55,9 +58,7 @@ def column_of(X: object, column: str | Iterable[object], n_docs: int | None = No
         raise ValueError(f"a {type(X).__name__} has no columns: pass a list with one value per document for {column!r}")
     if n_docs is not None:
         check_one_each(len(values), n_docs)
-    return [
-        value.item() if isinstance(value, np.generic) and value.dtype.kind not in "mM" else value for value in values
-    ]
+    return [readable(v.item() if isinstance(v, np.generic) and v.dtype.kind not in "mM" else v) for v in values]
 
 
 def has_column(source: object, column: str) -> bool:
@@ -99,8 +100,7 @@ def values_of(source: object, column: str, n_docs: int | None) -> Values:
 def periods_of(values: Sequence[object], freq: str) -> NDArray[np.datetime64]:
     """The first day of the period that each date falls into; NaT for a missing one. A string or a number is what
     ISO 8601 writes as 2024, 2024-05, 2024-05-31 or 20240531, before any time of day."""
-    if freq not in FREQUENCIES:
-        raise ValueError(f"freq={freq!r} is not one of {', '.join(map(repr, FREQUENCIES))}")
+    one_of(freq, FREQUENCIES, "freq")
     days = np.full(len(values), np.datetime64("NaT"), "datetime64[D]")
     for d, value in enumerate(f"{value:04}" if is_whole(value) else value for value in values):
         if is_missing(value) or str(value) == "NaT":

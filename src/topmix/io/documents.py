@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from topmix.base.checks import CorpusError
-from topmix.base.paths import is_path, is_remote
+from topmix.base.paths import check_there, is_path
 from topmix.corpus.corpus import Corpus, CorpusBuilder, InWords
 from topmix.corpus.documents import (
     Blocks,
@@ -253,11 +252,8 @@ class _InputReader:
         if isinstance(X, Corpus):
             return _Read(X)
         if is_path(X):
-            if not is_remote(X) and not Path(X).exists():
-                hint = (
-                    "" if isinstance(X, os.PathLike) else ". To learn from texts, pass a list of strings: [text, ...]"
-                )
-                raise FileNotFoundError(f"there is no such file or folder: {str(X)[:200]!r}{hint}")
+            may_be_text = ". To learn from texts, pass a list of strings: [text, ...]"
+            check_there(X, "" if isinstance(X, os.PathLike) else may_be_text)
             X = look(X)
         if isinstance(X, Source):
             how, known = self.how, self.known

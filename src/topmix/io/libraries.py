@@ -8,6 +8,7 @@ memory at a time.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -79,7 +80,7 @@ class PandasTable:
 
     def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[object, ...]]]:
         """Blocks of rows, each the values of these columns; missing values are None."""
-        where = [self.names.index(column) for column in columns]
+        where = places_of(columns, self.names)
         for begin in range(0, len(self.frame), BLOCK_ROWS):
             plain = self.frame.iloc[begin : begin + BLOCK_ROWS, where].astype(object)
             yield list(plain.where(plain.notna(), None).itertuples(index=False, name=None))
@@ -100,7 +101,7 @@ class ArrowTable:
         self.texts = [field.name for field in schema if str(field.type).partition(",")[0] in strings]
 
     def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[object, ...]]]:
-        where = [self.names.index(column) for column in columns]
+        where = places_of(columns, self.names)
         for part in self._parts(BLOCK_ROWS):
             yield list(zip(*(part.column(i).to_pylist() for i in where)))
 
@@ -113,6 +114,15 @@ class ArrowTable:
 
 
 Table: TypeAlias = PandasTable | ArrowTable  # with named columns
+
+
+def places_of(columns: Iterable[str], names: Sequence[str]) -> list[int]:
+    """Where these columns are among all, each of which must be there once."""
+    place, count = {name: i for i, name in enumerate(names)}, Counter(names)
+    for column in columns:
+        if count[column] > 1:
+            raise CorpusError(f"{count[column]} columns are called {column!r}: rename them, so that each has its name")
+    return [place[column] for column in columns]
 
 
 def values_in(table: Table, name: str, where: str = "") -> list[object]:

@@ -27,7 +27,7 @@ from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.documents import DEFAULT_ID_FIELD, Document, document_of, field_list, is_hidden
 from topmix.corpus.vocabulary import starts_of
 from topmix.io.formats import Format, Options, find_vocabulary
-from topmix.io.libraries import pyarrow
+from topmix.io.libraries import places_of, pyarrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,6 +113,7 @@ def parquet_texts(path: Path, options: TextFormat) -> Iterator[Document]:
                         "field= (a file of counts has the columns words and counts, or doc, word and count)"
                     )
             wanted = [column for column in (*fields, id_field or DEFAULT_ID_FIELD) if column in names]
+            places_of(wanted, names)
             for batch in batches_of(file, BATCH_ROWS, wanted):
                 for record in batch.select(wanted).to_pylist():
                     n += 1
@@ -127,6 +128,7 @@ def _read(path: Path, options: Options) -> Corpus:
     with open_parquet(path) as file, CorpusBuilder(options.out) as builder:
         schema, batches = file.schema_arrow, batches_of(file)
         names = set(schema.names)
+        places_of(names & {"name"}.union(*SHAPES), schema.names)
         try:
             saved = json.loads((schema.metadata or {}).get(KEY, b"{}"))
         except (ValueError, RecursionError) as error:

@@ -36,6 +36,7 @@ from topmix.corpus.corpus import Corpus
 from topmix.corpus.documents import Document, Fields, document_blocks, document_of, field_list, first_and_all, is_hidden
 from topmix.corpus.vectorize import Vectorizer
 from topmix.io.formats import H5AD, MATRIX_MARKET, NPZ, SAVED, UCI, Format, Options, VocabularyLike
+from topmix.io.libraries import places_of
 from topmix.io.parquet import PARQUET, SUFFIX, holds_texts, parquet_files, parquet_texts
 from topmix.io.textfile import TextFile, plain_name
 
@@ -291,6 +292,7 @@ def _read_csv(path: Path, options: TextFormat, delimiter: str = ",") -> Iterator
             if column not in header:
                 known = ", ".join(map(repr, header)) or "nothing"
                 raise CorpusError(f"{path}: no column {column!r}; the header has {known}. Pass text= or field=")
+        places_of([name for name in (*fields, id_field) if name], header)
         while (row := _next_row(rows)) is not None:
             where = f"{path}: line {rows.line_num}"
             if row and len(row) != len(header):

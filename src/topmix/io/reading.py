@@ -37,6 +37,11 @@ class How:
     counts: Options = field(default_factory=Options)  # of a file of counts
     out: Path | None = None  # the corpus of a file is built in this file
 
+    def __post_init__(self) -> None:
+        names = [*as_list("" if self.text is None else self.text), "" if self.layer is None else self.layer]
+        if not are_texts(names):
+            raise ValueError(f"text= and layer= are names, got {self.text!r:.80} and {self.layer!r:.80}")
+
     @classmethod
     def of(cls, options: Keywords) -> How:
         """Of the keywords of `fit`."""

@@ -4,6 +4,7 @@ texts beside rows of numbers, in the same table or in a file."""
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,14 +19,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_n_features, check_array, check_non_negative, validate_data
 
 from topmix.base.checks import CorpusError, as_list
-from topmix.base.paths import is_path, is_remote, path_of
+from topmix.base.paths import check_there, is_path, is_remote, path_of
 from topmix.base.remote_file import local_copy
 from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.counts import check_sparse
 from topmix.corpus.rows import GroupedRows, Rows, SparseRows
 from topmix.corpus.vocabulary import Strings
 from topmix.io.columns import column_of
-from topmix.io.libraries import BLOCK_CELLS, as_table
+from topmix.io.libraries import BLOCK_CELLS, as_table, places_of
 from topmix.io.parquet import batches_of, open_parquet
 from topmix.io.reading import FRAMES, Keywords, Reading
 
@@ -66,9 +67,8 @@ def read_matrix(X: object, owner: str, known: Reading | None, names: Sequence[st
         raise ValueError("the counts of X are so small that all are zero in single precision: multiply X by a constant")
     if known is not None:
         return corpus, known
-    words = vars(stand_in).get("feature_names_in_")
-    if names is not None:
-        words = np.asarray(checked_names(names, corpus.n_words), dtype=object)
+    given = vars(stand_in).get("feature_names_in_") if names is None else names
+    words = None if given is None else np.asarray(checked_names(given, corpus.n_words), dtype=object)
     return corpus, Reading(corpus.n_words, words, named=names is not None, frame=kind_of_frame(source))
 
 
@@ -130,8 +130,15 @@ def _first_names(path: Path) -> list[str]:
     if path.suffix.lower() == ".parquet":
         with open_parquet(path) as file:
             return list(file.schema_arrow.names)
-    with open(path, encoding="utf-8-sig", newline="") as lines:
-        return next(csv.reader(lines, delimiter=DELIMITERS.get(path.suffix.lower(), ",")), [])
+    return next(_csv_rows(path), [])
+
+
+def _csv_rows(path: Path) -> Iterator[list[str]]:
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as lines:
+            yield from csv.reader(lines, delimiter=DELIMITERS.get(path.suffix.lower(), ","))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CorpusError(f"{path}: not a table of text in UTF-8: {error}") from error
 
 
 def number_table(X: object) -> NumberTable | None:
@@ -145,6 +152,7 @@ def open_rows(X: object, known: Collection[str] | None = None) -> Rows:
     """The rows of a file, not checked yet. Of a table where all `known` columns are, of a fitted model, only these."""
     if (table := number_table(X)) is None:
         assert is_path(X)
+        check_there(X)
         return Rows.open(X)
     path = local_copy(table.path) if is_remote(table.path) else table.path
     names, suffix = _first_names(path), path.suffix.lower()
@@ -159,6 +167,7 @@ def open_rows(X: object, known: Collection[str] | None = None) -> Rows:
         list(map(float, names))
     except ValueError:
         is_named = True
+    places = places_of(columns, names) if is_named else None
     try:
         if suffix == ".parquet":
             with open_parquet(path) as file:
@@ -168,7 +177,6 @@ def open_rows(X: object, known: Collection[str] | None = None) -> Rows:
                 ]
             numbers = np.concatenate(batches)
         else:
-            places = [names.index(name) for name in columns] if is_named else None
             delimiter = DELIMITERS.get(suffix, ",")
             numbers = np.loadtxt(path, delimiter=delimiter, skiprows=int(is_named), usecols=places, **CSV)
         return Rows(numbers, columns if is_named else None, check=False)
@@ -183,14 +191,14 @@ def split_groups(X: object, groups: object) -> tuple[object, object, NDArray[np.
         if len({np.shape(x)[1] if np.ndim(x) == 2 else -1 for x in X}) > 1:
             raise ValueError("a list of groups must hold arrays of shape (rows, features), all of the same width")
         return np.concatenate(X), None, np.concatenate([[0], np.cumsum([len(x) for x in X])])
-    if isinstance(groups, str) and not Path(groups).is_file():
+    if isinstance(groups, str) and not os.path.isfile(groups):
         X, groups = _split_column(X, groups)
     return X, groups, None
 
 
 def split_texts(X: object, texts: object) -> tuple[object, object]:
     """X as rows, and the texts beside them: a string that is no path names a column of X."""
-    if not isinstance(texts, str) or is_remote(texts) or Path(texts).exists():
+    if not isinstance(texts, str) or is_remote(texts) or os.path.exists(texts):
         return X, texts
     if number_table(X) is None and as_table(X) is None:
         return X, texts
@@ -222,10 +230,11 @@ def in_groups(rows: Rows, groups: Any) -> GroupedRows:
         elif path.suffix.lower() == ".parquet":
             groups = column_of(path, columns[0])
         else:
-            with open(path, encoding="utf-8-sig", newline="") as lines:
-                groups = [row[0] for row in csv.reader(lines) if row]
+            groups = [row[0] for row in _csv_rows(path) if row]
             groups = groups[len(groups) == len(rows) + 1 :]
     names = np.asarray(groups)
+    if names.ndim == 1 and names.dtype.kind in "OU":
+        names = np.asarray(column_of(None, names), names.dtype)
     if names.shape != (len(rows),):
         raise ValueError(f"groups has the shape {names.shape}: it must name the group of each of {len(rows)} rows")
     if names.dtype.kind == "f" and np.isnan(names).any():
@@ -272,14 +281,12 @@ def in_known_words(corpus: Corpus, known: Reading | None, owner: str) -> Corpus:
     return corpus
 
 
-def checked_names(names: Iterable[object], n_words: int) -> list[str]:
-    words = as_list(names)
+def checked_names(names: Iterable[str], n_words: int) -> list[str]:
+    """Strings that UTF-8 holds, one for each column."""
+    words = Strings.pack(as_list(names), "feature name")
     if len(words) != n_words:
         raise ValueError(f"feature_names has {len(words)} names, but X has {n_words} columns")
-    for word in words:
-        if not isinstance(word, str):
-            raise ValueError(f"feature_names must be strings, one per column; {word!r} is not")
-    return [str(word) for word in words]
+    return list(words)
 
 
 @contextmanager

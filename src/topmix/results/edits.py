@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from topmix.base.checks import as_list, count_of_components, is_plural
+from topmix.base.checks import as_list, count_of_components, is_plural, positive_number
 from topmix.base.component import is_whole
 from topmix.corpus.corpus import Corpus
 from topmix.learn.topic_moves import splits
@@ -96,7 +96,7 @@ class _Draft:
 def merge(f: F, groups: Iterable[Sequence[int]]) -> F:
     """One topic of each group, in the place of its lowest. Groups that share a topic join."""
     joined: list[set[int]] = []
-    for given in groups:
+    for given in as_list(groups):
         group = set(_topics(f, given))
         if len(group) < 2:
             raise ValueError(f"{tuple(given)!r} is not two topics or more, to be merged")
@@ -206,10 +206,9 @@ def seed(
     others are sharp by now, and a topic that is mostly the mean would never win a word from them. A word that has one
     topic alone keeps it, unless it is a seed.
     """
-    if not (np.isfinite(strength) and strength > 0):
-        raise ValueError(f"strength must be positive, got {strength!r}")
     columns, total, V = [], f.topics.words.total, f.reading.n_features
-    for words in map(seed_words, seeds):
+    strength = positive_number(strength, "strength")
+    for words in map(seed_words, as_list(seeds)):
         ids = known_columns(words, f.reading.words, V, "this model")
         tokens = np.maximum(total.rows(np.asarray(ids, np.int64)), 0.0).sum(axis=1)
         counts = np.maximum(strength * tokens, LEAST_COUNT)

@@ -14,10 +14,13 @@ from scipy.special import softmax
 from sklearn.utils import column_or_1d
 
 from topmix import _core
-from topmix.base.component import as_declared, plain
+from topmix.base.checks import as_list
+from topmix.base.component import as_declared, plain as python_value
 from topmix.base.fields import CheckedReader, ModelFileError
 from topmix.base.threads import one_thread
 from topmix.corpus.design import DesignRows
+from topmix.corpus.documents import plain
+from topmix.corpus.vocabulary import Strings
 from topmix.io.columns import check_one_each, is_missing
 from topmix.models.stored import Flag, Numbers, Stored, Value, integer, number
 
@@ -165,6 +168,7 @@ def labels_of(y: object, n_docs: int, per_label: int, n_free: int) -> tuple[Labe
         classes = tuple(range(n_columns))
     if not all(type(c) is str for c in classes) and not all(type(c) is int for c in classes):
         raise ValueError("labels must be strings, or whole numbers")
+    Strings.pack(map(str, classes), "label")  # or its error
     labels = Labels(classes, per_label, n_free, is_single)
     if labels.n_topics > _core.MAX_TOPICS:
         raise ValueError(f"{len(classes)} labels make {labels.n_topics} topics, more than {_core.MAX_TOPICS}")
@@ -187,11 +191,13 @@ def _sets_of(
     """The labels of each document, from a sparse matrix, an array, or a list of lists of labels; whether each has one
     at most; and the columns of the matrix that said so, None where y is no matrix."""
     if isinstance(y, list | tuple) and any(isinstance(value, SEVERAL) for value in y):
-        rows = [list(value) for value in y if value is not None]
+        rows = [as_list(value) for value in y if value is not None]
         is_matrix = len({len(row) for row in rows}) == 1 and len(rows) == len(y) and len(rows[0]) > 1
         y = np.array(rows) if is_matrix and all(x in (0, 1) for row in rows for x in row) else y
     elif not sp.issparse(y):
-        y = np.asarray(y)
+        given, y = y, np.asarray(y)
+        if y.ndim == 0:  # an iterator too
+            raise ValueError(f"y must be a list with the label, or the labels, of each document, got {given!r:.80}")
         if y.ndim == 2 and y.shape[1] == 1 and y.dtype.kind != "b":
             y = column_or_1d(y, warn=True)
     is_single, n_columns = False, None
@@ -206,21 +212,28 @@ def _sets_of(
         names = range(n_columns) if known is None else known
         sets = [[names[k] for k in np.sort(part).tolist()] for part in np.split(matrix.indices, matrix.indptr[1:-1])]
     else:
-        values = [_plain(value) for value in y]
+        values: list[Any] = [_value(value) for value in plain(y)]
         if any(isinstance(value, (*SEVERAL, np.ndarray)) for value in values):
-            sets = [sorted({_plain(label) for label in ([] if value is None else value)}) for value in values]
+            sets = [list(dict.fromkeys(map(_label, [] if value is None else as_list(value)))) for value in values]
         elif any(isinstance(value, float) and not is_missing(value) for value in values):
             raise ValueError("Unknown label type: continuous numbers. Labels are strings, or whole numbers up to 2^53")
         else:
-            is_single, sets = True, [[] if is_missing(value) else [value] for value in values]
+            is_single, sets = True, [[] if is_missing(value) else [_label(value)] for value in values]
     check_one_each(len(sets), n_docs)
     return sets, is_single, n_columns
 
 
-def _plain(value: object) -> Any:
+def _value(value: object) -> Any:
     """A float that is whole counts as the whole number, up to where floats skip some."""
-    found = plain(value)
-    return as_declared(found, int) if not isinstance(found, float) or abs(found) <= LARGEST_EXACT else found
+    value = python_value(value)
+    return as_declared(value, int) if not isinstance(value, float) or abs(value) <= LARGEST_EXACT else value
+
+
+def _label(value: object) -> str | int:
+    label = _value(value)
+    if not isinstance(label, str | int):
+        raise ValueError(f"labels must be strings, or whole numbers up to 2^53, got {label!r:.80}")
+    return label
 
 
 def _indicator(sets: Sequence[list[str | int]], classes: Sequence[str | int]) -> sp.csr_array:

@@ -65,10 +65,12 @@ class Reproducibility:
 
     def always(self, k: int) -> list[int]:
         """Words that nearly all fits with the topic have, most probable first."""
+        k = whole_number(k, "k", least=0, most=len(self.words) - 1)
         return [v for v, share in self.words[k] if share >= ALWAYS]
 
     def sometimes(self, k: int) -> list[int]:
         """Words that come and go from fit to fit."""
+        k = whole_number(k, "k", least=0, most=len(self.words) - 1)
         return [v for v, share in self.words[k] if share < ALWAYS]
 
     def after(self, kept: Sequence[int | None]) -> Reproducibility:

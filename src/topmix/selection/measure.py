@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topmix.base.checks import whole_number
+from topmix.base.checks import one_of, whole_number
 from topmix.corpus.corpus import Corpus
 from topmix.results.coherence import npmi_coherence
 from topmix.results.completion import completion_scores
@@ -96,7 +96,7 @@ class MeasuredFit:
     n_scored: Floats = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)  # [D] words, or rows
 
     def value(self, measure: str) -> float:
-        return float(vars(self)[measure])
+        return float(vars(self)[one_of(measure, (*MEASURES, "reproducibility"), "measure")])
 
     def to_dict(self) -> dict[str, float]:
         measures = {m: self.value(m) for m in (*MEASURES, "reproducibility")}
