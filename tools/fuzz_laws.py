@@ -62,7 +62,7 @@ def law_case(d: Draw, kind: Any, folder: Path) -> str:
     if is_mixture and kind not in ADMIXTURES:
         laws["rows of no weight"] = X[some], {"sample_weight": np.append(w, np.zeros(9))}, {start: r[some]}, one, 1
         if settings["objective"] == "ml":
-            laws["weights times four"] = X, {"sample_weight": 4 * w}, {}, one, 1
+            laws["weights times four"] = X, {"sample_weight": 4 * w}, {}, one, 1 if kind in OF_ROWS else 4
         if settings["objective"] == "ml" or kind is not topmix.VonMisesFisherMixture:  # it has a prior of typical rows
             laws["rows repeated for their weight"] = X[again], {}, {start: r[again]}, one, 1
     if "reg_covar" in known:
