@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tools import fuzz
-from tools.fuzz_estimators import ESTIMATORS, ODD, Draw, check_numbers, check_refusal
+from tools.fuzz_estimators import ESTIMATORS, HUGE, ODD, Draw, check_numbers, check_refusal
 from topmix import LDA
 
 CASES = range(10 * len(ESTIMATORS))
@@ -53,4 +53,4 @@ def test_parameters_are_drawn_by_what_is_said_of_them():
     assert {"one", "two", None} < set(values)
     assert any(isinstance(value, float) for value in values)
     d.odd = 1.0
-    assert any(d.value("unheard_of", "int", int, 3) is odd for odd in ODD)
+    assert any(d.value("unheard_of", "int", int, 3) is wrong for wrong in ODD + HUGE for _ in range(9))
