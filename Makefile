@@ -160,6 +160,7 @@ review: | $(BIN)/python
 fuzz: $(VENV)/installed-test
 	$(BIN)/python -m tools.fuzz_files --minutes $(or $(MINUTES),10) --jobs $(or $(JOBS),99)
 	$(BIN)/python -m tools.fuzz doors --minutes $(or $(MINUTES),10)
+	$(BIN)/python -m tools.fuzz estimators --minutes $(or $(MINUTES),10)
 
 clean:
 	rm -rf build $(VENV)

@@ -343,3 +343,24 @@ def test_likelihoods_without_end_are_refused(covariance_type):
         with pytest.raises(ValueError, match="singular"):
             model.set_params(reg_covar=0).fit(X)
         assert np.all(np.isfinite(model.set_params(reg_covar=1e-6).fit(X).covariances_))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_rows_are_drawn_where_rounding_makes_covariances_singular(covariance_type):
+    """Found by tools/fuzz_estimators.py: two columns that are one, and a row far away."""
+    rng = np.random.default_rng(3)
+    X = 1e6 * rng.normal(size=(254, 2)) + 3 * rng.normal(size=(4, 2))[np.arange(254) % 4]
+    X[:, 1] = X[:, 0]
+    X[7] *= 1e6
+    model = GaussianMixture(6, covariance_type=covariance_type, max_iter=5, random_state=0)
+    drawn, _ = model.fit(X).sample(500)
+    assert np.isfinite(drawn).all()
+    assert np.abs(drawn[:, 0] - drawn[:, 1]).max() < 1e-3 * np.abs(drawn).max()
+    assert np.isfinite(model.precisions_cholesky_).all()
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_roots_are_those_of_cholesky(blobs, covariance_type):
+    model = GaussianMixture(4, covariance_type=covariance_type, random_state=0).fit(blobs[0])
+    np.testing.assert_allclose(model._gaussian.roots(), np.linalg.cholesky(model.covariances_), rtol=1e-9, atol=1e-12)

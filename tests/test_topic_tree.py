@@ -127,6 +127,14 @@ def test_the_change_is_that_of_the_score_after_the_merge(corpus, estimator):
     assert pair["change"] == pytest.approx((after - before) / corpus.n_tokens, abs=1e-9)
 
 
+def test_empty_documents_say_nothing_of_merges(model, corpus):
+    """Found by tools/fuzz_estimators.py: the documents that were drawn may all be empty."""
+    counts = corpus.to_scipy().tolil()
+    counts[1:] = 0
+    tables = [model.suggest_merges(counts, max_docs=1, random_state=seed) for seed in range(2)]
+    assert all((table["change"] == 0).all() for table in tables)
+
+
 def test_bad_input_is_explained(model, corpus):
     with pytest.raises(ValueError, match="n_words must be a positive integer"):
         model.topic_tree(n_words=0)

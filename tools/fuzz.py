@@ -4,14 +4,16 @@
     python -m tools.fuzz matrices 5000      of every sparse format of SciPy, with bad indices
     python -m tools.fuzz doors 20000        calls of the native module, with wrong arguments and in any order
     python -m tools.fuzz doors --minutes 10
+    python -m tools.fuzz estimators --minutes 60 --seed 7    fits and calls of all: tools/fuzz_estimators.py
 
-Cases run in a child process, a batch at a time: a case that crashes it or takes too long is reported with its number,
-and `python -m tools.fuzz corpora 1 --first NUMBER` makes it again. tests/data/test_fuzz_rows.py runs some of them.
+Cases run in a child process, a batch at a time: a case that crashes it or takes too long is reported with the command
+that makes it again, `python -m tools.fuzz corpora --case NUMBER`. tests/data/test_fuzz_rows.py runs some of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import io
 import itertools
 import json
@@ -20,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +32,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tools import doors
+from tools.fuzz_laws import estimator_case
 from tools.saved_corpora import parts, sealed
 from topmix import LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture
 from topmix.corpus.shard import Shards, at_random
@@ -38,7 +43,9 @@ D, V = 12, 9
 NUMBERS = [-1, 0, 1, V, V + 1, D, 2**15, 2**31 - 1, 2**31, 2**32, 2**62, -(2**31), -(2**63), 2**63 - 1]
 FLOATS = [0.0, -0.0, -1.0, 1e-45, 2.0, 0.5, 3.4e38, np.inf, -np.inf, np.nan]
 SECONDS_PER_CASE = 60
-BATCH = 500
+BATCH = 200
+SEED = 10**6  # numbers of cases from one seed to the next
+MOST_SAID = 2500  # letters of an error
 
 
 def counts(rng: np.random.Generator) -> np.ndarray:
@@ -342,32 +349,39 @@ CASES: dict[str, Callable[[int, Path, Uses], str]] = {
     "corpora": corpus_case,
     "matrices": matrix_case,
     "doors": door_case,
+    "estimators": estimator_case,
 }
 
 
-def run_here(kind: str, numbers: range, progress: Any = None) -> dict[str, int]:
-    """Runs cases in this process; how many ended in which way."""
-    import warnings
-
+def run_here(kind: str, numbers: range) -> dict[str, int]:
+    """Runs cases in this process, and says of each that it begins, and what is wrong; how many ended in which way."""
     uses, ends = Uses(), dict[str, int]()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # counts of 3e38 overflow somewhere, and fits of one pass do not converge
         for n in numbers:
-            if progress is not None:
-                progress(n)
+            print(n, flush=True)
+            faulthandler.dump_traceback_later(SECONDS_PER_CASE, exit=True)  # also where the interpreter waits
             try:
                 end = CASES[kind](n, Path(folder), uses)
-            except Exception as error:
-                error.add_note(f"case {n} of {kind}")
-                raise
+            except Exception:
+                end = "wrong"
+                print(json.dumps({"case": n, "said": traceback.format_exc()[-MOST_SAID:]}), flush=True)
+            faulthandler.cancel_dump_traceback_later()
             ends[end] = ends.get(end, 0) + 1
     return ends
 
 
-def run_apart(kind: str, numbers: range, seconds: float = np.inf) -> tuple[dict[str, int], list[str]]:
+def run_apart(
+    kind: str, numbers: range, seconds: float = np.inf, tell: Callable[[str], object] = lambda line: None
+) -> tuple[dict[str, int], list[str]]:
     """Runs cases in child processes, until they or the seconds are over. What became of them, and what is wrong."""
     total, wrong = dict[str, int](), list[str]()
     at, ends = numbers.start, time.monotonic() + seconds
+
+    def found(case: int, said: str) -> None:
+        wrong.append(f"case {case} of {kind}: {said}\n    python -m tools.fuzz {kind} --case {case}")
+        tell(wrong[-1])
+
     while at < numbers.stop and time.monotonic() < ends:
         stop = min(at + BATCH, numbers.stop)
         command = [sys.executable, "-m", "tools.fuzz", kind, str(stop - at), "--first", str(at), "--child"]
@@ -377,18 +391,21 @@ def run_apart(kind: str, numbers: range, seconds: float = np.inf) -> tuple[dict[
         except subprocess.TimeoutExpired:
             child.kill()
             out, error = child.communicate()
-            error += "timed out"
-        started = [line for line in out.splitlines() if line.isdecimal()]
+            error += "the batch timed out"
+        lines = out.splitlines()
+        started = [int(line) for line in lines if line.isdecimal()]
+        for line in lines:
+            if line.startswith('{"case"'):
+                found(**json.loads(line))
         if child.returncode == 0:
-            for end, n in json.loads(out.splitlines()[-1]).items():
+            for end, n in json.loads(lines[-1]).items():
                 total[end] = total.get(end, 0) + n
             at = stop
         elif not started:
-            raise RuntimeError(f"no case could be started: {error.strip()[-600:]}")
+            raise RuntimeError(f"no case could be started: {error.strip()[-MOST_SAID:]}")
         else:
-            case = int(started[-1])
-            wrong.append(f"case {case} of {kind}: exit status {child.returncode}: {error.strip()[-600:]}")
-            at = case + 1
+            found(started[-1], f"exit status {child.returncode}: {error.strip()[-MOST_SAID:]}")
+            at = started[-1] + 1
     return total, wrong
 
 
@@ -398,21 +415,22 @@ def main() -> int:
     parser.add_argument("n", type=int, nargs="?", default=sys.maxsize)
     parser.add_argument("--minutes", type=float, default=np.inf, help="no more cases after that")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--seed", type=int, default=0, help=f"first cases are numbers from {SEED:,} times this")
+    parser.add_argument("--case", type=int, help="this case alone")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    numbers = range(given.first, given.first + given.n)
+    first, n = (given.first + SEED * given.seed, given.n) if given.case is None else (given.case, 1)
+    numbers = range(first, first + n)
     if given.child:
-        if given.kind == "doors":
+        if given.kind in ("doors", "estimators"):
             import resource
 
             resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-        print(json.dumps(run_here(given.kind, numbers, lambda n: print(n, flush=True))))
+        print(json.dumps(run_here(given.kind, numbers)))
         return 0
     began = time.perf_counter()
-    ends, wrong = run_apart(given.kind, numbers, 60 * given.minutes)
-    n = sum(ends.values()) + len(wrong)
-    print(f"{given.kind}: {n} cases, {ends}, {len(wrong)} wrong, {time.perf_counter() - began:.0f} s")
-    print("\n".join(wrong))
+    ends, wrong = run_apart(given.kind, numbers, 60 * given.minutes, lambda line: print(line, flush=True))
+    print(f"{given.kind}: {sum(ends.values())} cases, {ends}, {len(wrong)} wrong, {time.perf_counter() - began:.0f} s")
     return 1 if wrong else 0
 
 

@@ -121,6 +121,11 @@ def is_path(X: object) -> TypeIs[str | os.PathLike[str]]:
     return isinstance(X, str | os.PathLike)
 
 
+def is_damage(error: Exception) -> bool:
+    """Whether a file is to blame that could not be read, and not its name, its owner or the system around it."""
+    return not isinstance(error, CorpusError) and getattr(error, "errno", None) in (None, errno.EINVAL)
+
+
 def path_of(path: str | os.PathLike[str]) -> Path:
     """The path that a user gave, or the URL."""
     if not is_path(path):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from topmix.base.atomic import atomic_write
 from topmix.base.checks import CorpusError
-from topmix.base.paths import is_remote, path_of
+from topmix.base.paths import is_damage, is_remote, path_of
 from topmix.base.remote_file import local_copy
 from topmix.corpus.counts import FrameLike
 
@@ -66,9 +66,9 @@ class Rows:
         path = path_of(path)
         try:
             data = np.load(local_copy(path) if is_remote(path) else path, mmap_mode="r", allow_pickle=False)
-        except (FileNotFoundError, PermissionError, IsADirectoryError, CorpusError):
-            raise
         except Exception as error:  # NumPy parses the header as Python: a damaged one raises nearly anything
+            if not is_damage(error):
+                raise
             raise CorpusError(f"{path}: not a complete .npy file: {error}") from error
         if not isinstance(data, np.ndarray):
             data.close()

@@ -118,7 +118,7 @@ class GaussianMixture(VectorMixture):
         """C with C C' the precision, upper triangular."""
         if not self._gaussian.shape.is_matrix:
             return 1.0 / np.sqrt(self.covariances_)
-        lower = np.linalg.inv(np.linalg.cholesky(self.covariances_))
+        lower = np.linalg.inv(self._gaussian.roots())
         return np.ascontiguousarray(np.swapaxes(lower, -1, -2))
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -128,7 +128,7 @@ class GaussianMixture(VectorMixture):
         labels = self._sampled_labels(n_samples, rng)
         noise = rng.standard_normal((len(labels), self.n_features_in_))
         if self._gaussian.shape.is_matrix:
-            root = np.linalg.cholesky(self.covariances_)
+            root = self._gaussian.roots()
             noise = noise @ root.T if kind == "tied" else np.einsum("nij,nj->ni", root[labels], noise)
         else:
             sd = np.sqrt(self.covariances_)[labels]

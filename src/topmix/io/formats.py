@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from topmix.base.atomic import atomic_write
 from topmix.base.checks import CorpusError
-from topmix.base.paths import is_path, path_of
+from topmix.base.paths import is_damage, is_path, path_of
 from topmix.base.remote_file import url_behind
 from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.counts import MAX_WORDS, check_sparse
@@ -126,9 +126,9 @@ def _read_npz(path: Path, options: Options) -> Corpus:
             if damaged := archive.testzip():
                 raise CorpusError(f"{path}: member {damaged!r} does not match its checksum: the file is corrupt")
         X = sp.load_npz(path)
-    except (CorpusError, FileNotFoundError):
-        raise
     except DAMAGED as error:
+        if not is_damage(error):
+            raise
         raise CorpusError(f"{path}: not a complete scipy .npz file: {error}") from error
     check_sparse(X)
     return _of_scipy(sp.csr_array(X), find_vocabulary(path, options, int(X.shape[1])), options)

@@ -21,7 +21,7 @@ import numpy as np
 
 from topmix.base.atomic import atomic_write
 from topmix.base.checks import CorpusError, are_texts
-from topmix.base.paths import is_remote, path_of
+from topmix.base.paths import is_damage, is_remote, path_of
 from topmix.base.remote_file import local_copy, open_binary
 from topmix.corpus.corpus import Corpus, CorpusBuilder
 from topmix.corpus.documents import DEFAULT_ID_FIELD, Document, document_of, field_list, is_hidden
@@ -52,9 +52,9 @@ def open_parquet(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
     try:
         with open_binary(path) as file:
             yield ParquetFile(file, page_checksum_verification=True, buffer_size=BUFFER, pre_buffer=False)
-    except (CorpusError, FileNotFoundError):
-        raise
     except (pa.ArrowException, UnicodeDecodeError, OSError, MemoryError) as error:
+        if not is_damage(error):
+            raise
         raise CorpusError(f"{path}: not a complete Parquet file: {error}") from error
 
 

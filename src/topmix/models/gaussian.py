@@ -199,6 +199,13 @@ class Gaussian(Stored, Likelihood):
         C = self.frame.covariances_back(self.posterior.covariance)
         return C[0] if self.covariance_type == "tied" else C
 
+    def roots(self) -> np.ndarray:
+        """L, lower triangular with L L' the covariance, of matrices. Rounding leaves these positive in their frame."""
+        in_frame = np.swapaxes(np.linalg.cholesky(self.posterior.covariance), -1, -2)
+        upper = np.linalg.qr(in_frame @ np.linalg.inv(self.frame.A), mode="r")
+        lower = np.swapaxes(upper * np.sign(np.diagonal(upper, axis1=-2, axis2=-1))[..., None], -1, -2)
+        return lower[0] if self.covariance_type == "tied" else lower
+
     def tables(self, cols: np.ndarray) -> GaussianTables:
         return self._tables
 

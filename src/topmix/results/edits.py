@@ -148,7 +148,7 @@ def suggest_merges(f: F, corpus: Corpus, solver: Solver, n: int) -> Columns:
     first, second = np.triu_indices(len(used), 1)
     distance = hellinger(view.topic_word[used])[first, second]
     is_mixture: bool = isinstance(f, FittedMixture)
-    size = corpus.n_docs if is_mixture else corpus.n_tokens
+    size = (corpus.n_docs if is_mixture else corpus.n_tokens) or 1.0  # where all documents are empty nothing changes
     rows = []
     for i in np.argsort(distance, kind="stable")[:n]:
         j, k = int(used[first[i]]), int(used[second[i]])
