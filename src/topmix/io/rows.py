@@ -28,6 +28,7 @@ from topmix.io.columns import column_of
 from topmix.io.libraries import BLOCK_CELLS, as_table
 from topmix.io.parquet import batches_of, open_parquet
 from topmix.io.reading import FRAMES, Keywords, Reading
+from topmix.io.textfile import TextFile
 
 MOST_COPIED = 1 << 28  # bytes of the counts of a matrix
 COUNTS: Keywords = {"accept_sparse": "csr", "dtype": np.float32}
@@ -128,7 +129,7 @@ def _first_names(path: Path) -> list[str]:
     if path.suffix.lower() == ".parquet":
         with open_parquet(path) as file:
             return list(file.schema_arrow.names)
-    with open(path, encoding="utf-8-sig", newline="") as lines:
+    with TextFile(path) as file, file.text("utf-8", "strict", "") as lines:
         return next(csv.reader(lines, delimiter=DELIMITERS.get(path.suffix.lower(), ",")), [])
 
 
