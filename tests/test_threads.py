@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import resource
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -138,3 +142,96 @@ def test_a_score_has_the_same_bits_for_any_number_of_threads_of_blas(kind):
         with threadpool_limits(n, user_api="blas"):
             scores.add(model.score(X))
     assert len(scores) == 1
+
+
+# A limit of memory is one that anybody may set and lift, root too: each thread wants a stack of this size.
+STACK = 1 << 30
+SCARCE = """
+import resource, sys, warnings
+from contextlib import contextmanager
+from pathlib import Path
+import numpy as np
+from topmix import LDA, GaussianMixture
+from topmix.base.threads import one_thread, use_threads
+from topmix.learners import Asynchronous
+from scipy.linalg import blas
+
+@contextmanager
+def room(n_bytes):
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + n_bytes, resource.RLIM_INFINITY))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+def room_for(threads):
+    return room(threads * (STACK + (1 << 16)) + STACK // 2)
+
+rng = np.random.default_rng(0)
+X, Z = rng.poisson(0.3, (300, 50)).astype(float), rng.normal(size=(3000, 3))
+how = dict(random_state=0, n_jobs=4, max_iter=2, tol=-np.inf)
+"""
+FEWER = """
+def fit():
+    return LDA(3, **how).fit(X).components_
+
+want = fit()
+with warnings.catch_warnings(record=True) as given:
+    warnings.simplefilter("always")
+    for left in range(5):
+        with room_for(left):
+            assert np.array_equal(fit(), want), left
+print(*(w.message for w in given), sep="\\n")
+"""
+ASYNCHRONOUS = """
+warnings.simplefilter("ignore")
+asynchronous = (LDA(3, learner="asynchronous", inference="variational", **how), X), (
+    GaussianMixture(3, learner=Asynchronous(workers=4), **how), Z)
+for model, data in asynchronous:
+    model.fit(data)
+    for left in range(5):
+        with room_for(left):
+            try:
+                model.fit(data)
+                print("fitted")
+            except RuntimeError as error:
+                print(error)
+"""
+NO_BUFFER = """
+with room(10 << 20):
+    a = np.ones((600, 600), np.float32)
+    print(blas.sgemm(1.0, a, a)[0, 0], (a @ a)[0, 0])
+    try:
+        with use_threads(4), one_thread():
+            pass
+    except MemoryError as error:
+        print(error)
+with use_threads(4), one_thread():
+    print("room")
+"""
+
+
+def said(script):
+    """What a program says whose threads have large stacks, line by line. It is over soon."""
+    _, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    done = subprocess.run(
+        [sys.executable, "-c", f"STACK = {STACK}\n{SCARCE}{script}"], capture_output=True, text=True, timeout=200,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (STACK, hard)),
+    )  # fmt: skip
+    assert not done.returncode, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_fewer_threads_give_the_same_bits_and_one_warning():
+    (warning,) = said(FEWER)
+    assert re.match(r"the system started 1 of [2-4] threads \(limit of processes\)", warning)  # not all loops are long
+
+
+def test_asynchronous_learning_needs_all_of_its_threads():
+    why = "(limit of processes): use fewer (n_jobs, or workers of the learner)"
+    errors = [f"could not start thread {left + 1} of 4 {why}" for left in range(4)]
+    assert said(ASYNCHRONOUS) == [*errors, "fitted"] * 2
+
+
+def test_blas_does_not_wait_for_memory_that_is_not_there():
+    error = "no memory for the BLAS of 4 threads: raise the limit, or use a smaller n_jobs"
+    assert said(NO_BUFFER) == ["600.0 600.0", error, "room"]

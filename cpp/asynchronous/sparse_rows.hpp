@@ -57,7 +57,7 @@ class SparseRows : public ClusterRows {
         double *const N = scratch.sum.data(), *const S = N + 1;
         for (const auto& [n, weight] : rows) {
             *N += weight;
-            each_feature(n, [S, weight](size_t at, double f) { S[at] += weight * f; });
+            each_feature(n, [S, w = weight](size_t at, double f) { S[at] += w * f; });
         }
     }
 

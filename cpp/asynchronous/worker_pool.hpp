@@ -53,14 +53,20 @@ class WorkerPool {
     Worker& operator[](size_t w) { return *workers_[w]; }
     const RouteTable& routes() const { return routes_; }
 
-    /// Starts the workers; they run until each has made this many passes, counted from the beginning.
+    /// Starts the workers; they run until each has made this many passes, counted from the beginning. Throws where the
+    /// system has no thread for one of them, and then none has worked.
     void start(size_t passes) {
         stop();
         if (failed_.load()) throw std::logic_error("a worker failed with blocks in its hands");
         passes_ = std::min(passes, size_t(UINT32_MAX));  // products with blocks and workers fit
         routes_.go_on(passes_);
         halt_.store(false);
-        threads_ = std::make_unique<ThreadGroup>(workers_.size(), [this](size_t w) { run(w); });
+        try {
+            threads_ = std::make_unique<ThreadGroup>(workers_.size(), [this](size_t w) { run(w); });
+        } catch (...) {
+            halt_.store(true);  // nobody waits for a pass that nobody makes
+            throw;
+        }
     }
 
     /// Stops the workers after the blocks that they hold, and waits for that. Throws what a worker threw.

@@ -11,6 +11,9 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -21,6 +24,37 @@ namespace topmix {
 /// Asked by the calling thread every tenth of a second or so while it works. It may throw to abandon the work: that is
 /// how Ctrl-C gets in. The bindings set it once, when the module loads.
 inline void (*check_interrupt)() = nullptr;
+
+/// Told by the calling thread, after its work, that so many threads could be started of those that it wanted. It may
+/// throw. The bindings set it, too.
+inline void (*report_few_threads)(size_t started, size_t wanted) = nullptr;
+
+/// Threads that their owner joins, as std::jthread does, which Apple's library lacks before Xcode 26.
+class JoinedThreads {
+  public:
+    JoinedThreads() = default;
+    JoinedThreads(const JoinedThreads&) = delete;
+    JoinedThreads& operator=(const JoinedThreads&) = delete;
+    ~JoinedThreads() { join(); }
+
+    /// False where the system starts no more: there are limits of processes, of a container and of memory.
+    template <class Fn>
+    bool start(Fn fn) {
+        try {
+            threads_.emplace_back(std::move(fn));
+            return true;
+        } catch (const std::system_error&) {
+            return false;
+        }
+    }
+    void join() {
+        for (std::thread& thread : threads_) thread.join();
+        threads_.clear();
+    }
+
+  private:
+    std::vector<std::thread> threads_;
+};
 
 /// A function that somebody else keeps while it is called: its address and how to call it.
 template <class... Args>
@@ -69,12 +103,15 @@ void run_chunks(size_t n, size_t grain, int threads, Fn fn) {
             if (!failed.exchange(true)) error = std::current_exception();
         }
     };
+    // Chunks go to whoever asks, so fewer threads do the same work.
+    size_t running = 1;
     {
-        std::vector<std::jthread> pool;
-        for (size_t t = 1; t < T; ++t) pool.emplace_back(work, t);
+        JoinedThreads pool;
+        while (running < T && pool.start([&work, t = running] { work(t); })) ++running;
         work(0);
     }
     if (error) std::rethrow_exception(error);
+    if (running < T && report_few_threads) report_few_threads(running, T);
 }
 
 /// As many of these threads as have half a millisecond of work each, so that none is started for less: to start one
@@ -91,31 +128,45 @@ void parallel_for(size_t n, size_t grain, int threads, Fn&& fn) {
 }
 
 /// Threads that work while the caller does something else: fn(t) for t < n, each on a thread of its own. The caller
-/// needs a way to tell them to end; the destructor waits for them.
+/// needs a way to tell them to end; the destructor waits for them. Where one cannot be started none calls fn, because
+/// the others would wait for it for ever.
 class ThreadGroup {
   public:
     template <class Fn>
     ThreadGroup(size_t n, Fn fn) {
+        const std::lock_guard until_all_have_started(lock_);
         for (size_t t = 0; t < n; ++t)
-            pool_.emplace_back([this, fn, t] {
-                try {
-                    fn(t);
-                } catch (...) {
-                    const std::lock_guard hold(error_lock_);
-                    if (!error_) error_ = std::current_exception();
-                }
-            });
+            if (!pool_.start([this, fn, t] { run(fn, t); }))
+                throw std::runtime_error("could not start thread " + std::to_string(t + 1) + " of " +
+                                         std::to_string(n) +
+                                         " (limit of processes): use fewer (n_jobs, or workers of the learner)");
+        complete_ = true;
     }
     /// Waits for all of them, and throws what was thrown first.
     void join() {
-        pool_.clear();
+        pool_.join();
         if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     }
 
   private:
-    std::mutex error_lock_;
+    template <class Fn>
+    void run(const Fn& fn, size_t t) {
+        {
+            const std::lock_guard wait(lock_);
+            if (!complete_) return;
+        }
+        try {
+            fn(t);
+        } catch (...) {
+            const std::lock_guard hold(lock_);
+            if (!error_) error_ = std::current_exception();
+        }
+    }
+
+    std::mutex lock_;
+    bool complete_ = false;
     std::exception_ptr error_;
-    std::vector<std::jthread> pool_;  // last: destroyed, and so joined, before what they use
+    JoinedThreads pool_;  // last: destroyed, and so joined, before what they use
 };
 
 }  // namespace topmix

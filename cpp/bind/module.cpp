@@ -1,6 +1,9 @@
 // Table of contents of the native module. Each register_* lives in the file of that name; no algorithm lives in bind/.
 #include <nanobind/nanobind.h>
 
+#include <atomic>
+#include <string>
+
 #include "base/parallel.hpp"
 
 namespace nb = nanobind;
@@ -33,11 +36,23 @@ void check_signals() {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
+/// Once in a process, because every kernel would say the same. The user may have made an error of this warning.
+void warn_of_few_threads(size_t started, size_t wanted) {
+    static std::atomic<bool> has_warned{false};
+    if (has_warned.exchange(true)) return;
+    const std::string text = "the system started " + std::to_string(started) + " of " + std::to_string(wanted) +
+                             " threads (limit of processes): the work takes longer, and its results are the same. "
+                             "Raise the limit (ulimit -u), or use a smaller n_jobs.";
+    nb::gil_scoped_acquire gil;
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw nb::python_error();
+}
+
 }  // namespace
 
 #define TOPMIX_NAMED_MODULE(name) NB_MODULE(name, m)
 TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::check_interrupt = check_signals;
+    topmix::report_few_threads = warn_of_few_threads;
     topmix::register_math(m);
     topmix::register_rng(m);
     topmix::register_readers(m);

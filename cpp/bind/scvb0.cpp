@@ -54,8 +54,8 @@ auto bind_cvb0_step(const ShardArrays& shard, const WordArrays& of_words, Vec<co
     Gammas next;
     require(all_below(last.topic, K), "a topic of the last gammas is not below K");
     const Cvb0Words words{{view(table), K}, view(log_scale), view(norm)};
-    auto out =
-        unlocked([&] { return cvb0_step(rows, words, priors, {L, burn_in, float(least)}, last, threads, next); });
+    const Cvb0Options options{L, burn_in, float(least)};
+    auto out = unlocked([&] { return cvb0_step(rows, words, priors, options, last, threads, next); });
     return std::make_tuple(give_words(std::move(out.S)), give_docs(std::move(out.docs)), out.entropy, out.iterations,
                            std::make_tuple(give(std::move(next.topic), nnz, L), give(std::move(next.r), nnz, L)));
 }

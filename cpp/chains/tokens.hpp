@@ -1,7 +1,6 @@
 // Documents whose tokens have one topic each, and counts of those topics.
 #pragma once
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -26,7 +25,7 @@ struct TopicCounts {
 };
 
 inline void add_count(int32_t& count, int32_t by) {
-    std::atomic_ref<int32_t>(count).fetch_add(by, std::memory_order_relaxed);
+    __atomic_fetch_add(&count, by, __ATOMIC_RELAXED);  // libc++ has no std::atomic_ref before LLVM 19
 }
 
 /// Topics of every document, as tokens have them.

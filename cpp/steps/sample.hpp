@@ -71,7 +71,7 @@ inline WordStats counted_by_word(const std::vector<GroupCounts>& groups, size_t 
     for (const auto& group : groups)
         for (const auto& word : group.words) ++starts[word.id + 1];
     for (size_t v = 0; v < words; ++v) starts[v + 1] += starts[v];
-    std::vector<Part> parts(size_t(starts[words]));
+    std::vector<Part> parts(static_cast<size_t>(starts[words]));  // size_t(...) would be a parameter to clang
     std::vector<int64_t> at(starts.begin(), starts.end() - 1);
     for (uint32_t g = 0; g < groups.size(); ++g) {
         uint32_t begin = 0;

@@ -6,6 +6,7 @@
 
 #include "asynchronous/shared_topics.hpp"
 #include "tests/check.hpp"
+#include "tests/few_threads.hpp"
 
 using namespace topmix;
 using namespace topmix::asynchronous;
@@ -146,6 +147,29 @@ void an_interrupt_leaves_the_workers_as_it_is() {
     for (const uint64_t n : shared.visits) check(n == 6);
 }
 
+void workers_without_a_thread_are_an_error_and_can_start_later() {
+    Shared shared(5);
+    const auto team = counters(shared, 3);
+    WorkerPool<Counter> pool(5, team, 0, Routes::fixed);
+    for (int left = 0; left < 3; ++left) {
+        threads_left = left;
+        try {
+            pool.start(2);
+            check(false, "it started");
+        } catch (const std::runtime_error& e) {
+            check(std::string(e.what()).find("of 3") != std::string::npos);
+        }
+        check(pool.next().empty() && pool.visits() == 0, "no worker works alone");
+    }
+    threads_left = INT_MAX;
+    pool.start(2);
+    while (!pool.next().empty()) {
+    }
+    pool.stop();
+    pool.routes().audit();
+    for (const uint64_t n : shared.visits) check(n == 6);
+}
+
 template <class Fn>
 void refused(Fn fn) {
     try {
@@ -213,6 +237,7 @@ int main() {
     workers_may_be_stopped_and_started_at_any_time();
     what_a_worker_throws_reaches_the_reader();
     an_interrupt_leaves_the_workers_as_it_is();
+    workers_without_a_thread_are_an_error_and_can_start_later();
     routes_are_kept_or_drawn();
     the_table_notices_what_must_not_happen();
 }

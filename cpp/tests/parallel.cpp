@@ -1,4 +1,4 @@
-// parallel_for: every index once, the first exception out, and a way in for Ctrl-C.
+// parallel_for: every index once, the first exception out, a way in for Ctrl-C, and few threads.
 #include "base/parallel.hpp"
 
 #include <numeric>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/check.hpp"
+#include "tests/few_threads.hpp"
 
 using topmix::parallel_for;
 
@@ -58,10 +59,46 @@ void the_caller_is_asked_whether_to_stop() {
     topmix::check_interrupt = nullptr;
 }
 
+size_t running = 0, wanted = 0;
+
+void fewer_threads_do_the_same_work() {
+    topmix::report_few_threads = [](size_t r, size_t w) { running = r, wanted = w; };
+    for (int left = 0; left <= 4; ++left) {
+        running = wanted = 0;
+        std::vector<int> seen(1000);
+        threads_left = left;
+        parallel_for(1000, 13, 4, [&](size_t begin, size_t end, size_t) {
+            for (size_t i = begin; i < end; ++i) ++seen[i];
+        });
+        threads_left = INT_MAX;
+        check(std::all_of(seen.begin(), seen.end(), [](int c) { return c == 1; }));
+        check(left < 3 ? running == size_t(left) + 1 && wanted == 4 : running == 0, "what was reported");
+    }
+    topmix::report_few_threads = nullptr;
+}
+
+void a_group_is_complete_or_does_nothing() {
+    for (int left = 0; left <= 4; ++left) {
+        std::atomic<int> ran{0};
+        threads_left = left;
+        try {
+            topmix::ThreadGroup group(4, [&](size_t) { ++ran; });
+            group.join();
+            check(left == 4 && ran == 4);
+        } catch (const std::runtime_error& e) {
+            check(left < 4 && ran == 0, "a thread worked without the others");
+            check(std::string(e.what()).starts_with("could not start thread " + std::to_string(left + 1) + " of 4"));
+        }
+        threads_left = INT_MAX;
+    }
+}
+
 }  // namespace
 
 int main() {
     every_index_is_visited_once();
     the_first_exception_reaches_the_caller();
     the_caller_is_asked_whether_to_stop();
+    fewer_threads_do_the_same_work();
+    a_group_is_complete_or_does_nothing();
 }

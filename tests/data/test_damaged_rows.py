@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from tools.saved_corpora import parts, sealed
-from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture, _core
+from topmix import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture, _core
 from topmix.apps.command.eval_command import evaluate_topics
-from topmix.corpus.shard import Shards, at_random, in_order
+from topmix.corpus.directions import Directions
+from topmix.corpus.shard import Shards, VectorShard, at_random, in_order
 from topmix.corpus.vocabulary import Strings
-from topmix.data import Corpus, CorpusBuilder, CorpusError, sample_lda, write_corpus
+from topmix.data import Corpus, CorpusBuilder, CorpusError, Rows, sample_lda, write_corpus
 from topmix.metrics import completion_score, npmi_coherence
 from topmix.report import write_report
 
@@ -217,6 +218,35 @@ def test_a_mapped_file_that_became_shorter_is_an_error(tmp_path, used):
     if not used:
         with pytest.raises(CorpusError, match="the file became shorter after it was opened"):
             LDA(3, **ONCE).fit(corpus)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no SIGBUS")
+@pytest.mark.parametrize("given", ["path", "memmap", "part"])
+def test_mapped_numbers_that_became_shorter_are_an_error(tmp_path, given):
+    path = tmp_path / "x.npy"
+    np.save(path, np.random.default_rng(0).normal(size=(20_000, 4)))
+    mapped = np.load(path, mmap_mode="r")
+    X = {"path": path, "memmap": mapped, "part": mapped[5:]}[given]
+    rows = Rows.open(path) if given == "path" else Rows(X)
+    shards = Shards(rows, [slice(0, 19_000), np.arange(18_000, 19_000)])
+    held, units = list(shards), VectorShard(Directions(np.load(path, mmap_mode="r")).data, slice(18_000, 19_000))
+
+    def cut(record, view):
+        os.truncate(path, 8192)
+
+    with pytest.raises(CorpusError, match=r"x\.npy: byte 8,192: the file became shorter after it was opened"):
+        GaussianMixture(2, max_iter=5, random_state=0, tol=-np.inf, callbacks=[cut]).fit(X)
+    uses = (
+        *(lambda shard=shard: shard.rows_as(np.float64) for shard in (*held, units)),
+        lambda: held[1].in_place(np.float64),
+        lambda: shards[0],
+        rows.check,
+        lambda: rows[18_000:],
+        lambda: rows.save(tmp_path / "y.npy"),
+    )
+    for use in uses:
+        with pytest.raises(CorpusError, match="the file became shorter after it was opened"):
+            use()
 
 
 def test_damaged_strings_are_refused():

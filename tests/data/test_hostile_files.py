@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import resource
 import threading
 import tracemalloc
@@ -13,6 +14,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from topmix import GaussianMixture
 from topmix.data import Corpus, CorpusError, Rows, read_corpus, read_texts
 
 HEADER = "%%MatrixMarket matrix coordinate real general\n"
@@ -158,3 +160,23 @@ def test_metadata_of_a_corpus_is_nested_too_deep(tmp_path):
         (tmp_path / "b.topmix").write_bytes(sealed(table, metadata | {"meta": text}, blob))
         with pytest.raises(CorpusError, match=r"b\.topmix: byte 8"):
             Corpus.open(tmp_path / "b.topmix")
+
+
+@pytest.mark.parametrize("url", ["", "file://"])
+def test_what_has_no_end_is_refused(tmp_path, monkeypatch, url):
+    monkeypatch.setenv("TOPMIX_CACHE", str(tmp_path / "cache"))
+    for name in ("a.txt", "a.mtx", "a.csv", "docword.a.txt"):
+        (tmp_path / name).symlink_to("/dev/zero")
+    for path in (*sorted(tmp_path.glob("*.*")), "/dev/zero"):
+        with pytest.raises(CorpusError, match="no regular file, and may have no end"):
+            read_corpus(f"{url}{path}")
+    with pytest.raises(CorpusError, match="no regular file, and may have no end"):
+        GaussianMixture(2).fit(f"{url}{tmp_path}/a.csv")
+
+
+def test_texts_may_come_through_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "a.txt")
+    writer = threading.Thread(target=(tmp_path / "a.txt").write_text, args=("one two\nthree\n",))
+    writer.start()
+    assert [text for _, text in read_texts(tmp_path / "a.txt")] == ["one two", "three"]
+    writer.join()

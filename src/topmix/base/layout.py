@@ -131,10 +131,19 @@ def map_array(pages: mmap.mmap, entry: Entry, start: int) -> np.ndarray:
     return array if (start + entry.begin) % dtype.itemsize == 0 else array.copy()
 
 
+def check_length(path: Path | str, pages: mmap.mmap, expected: int) -> None:
+    """Raise CorpusError where a mapped file has fewer bytes now. A page behind its end would end the process (SIGBUS),
+    so ask before pages are touched."""
+    size = pages.size()  # of the file, which the mapping keeps open
+    if size < expected:
+        raise CorpusError(
+            f"{path}: byte {size:,}: the file became shorter after it was opened; it had {expected:,} bytes"
+        )
+
+
 @dataclass(frozen=True)
 class MappedFile:
-    """The pages of a file. A page behind its end would end the process (SIGBUS), and one of a file behind a URL may not
-    have been fetched, so ask before pages are touched."""
+    """The pages of a file, and how those of a file behind a URL are fetched."""
 
     path: Path
     pages: mmap.mmap
@@ -142,12 +151,7 @@ class MappedFile:
 
     def ready(self, array: np.ndarray, begins: ArrayLike = 0, ends: ArrayLike | None = None) -> None:
         """Before items of an array are touched: all of them, or some ranges."""
-        size = self.pages.size()  # of the file, which this mapping keeps open
-        if size < len(self.pages):
-            raise CorpusError(
-                f"{self.path}: byte {size:,}: the file became shorter after it was opened; it had "
-                f"{len(self.pages):,} bytes"
-            )
+        check_length(self.path, self.pages, len(self.pages))
         if self.fetch is not None and len(array):
             at = array.ctypes.data - np.frombuffer(self.pages, np.uint8).ctypes.data
             if 0 <= at < len(self.pages):  # not a copy

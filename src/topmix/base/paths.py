@@ -42,6 +42,7 @@ OBJECT_STORAGE = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "ad
 PROTOCOL = re.compile(r"[A-Za-z][\w+.:-]+:[/\\]")  # of two letters or more: those of one are drives
 VERSION = ("size", "ETag", "etag", "generation", "mtime", "LastModified", "last_modified", "created", "ino", "url")
 REPLACED = (errno.EAGAIN, errno.EBUSY)  # while it was read, as we and s3fs say
+ENDLESS = "this is no regular file, and may have no end: copy what you want of it into a file"
 READS = 3  # of a file that is replaced while it is read
 
 Version = tuple[int, int, int, int] | str
@@ -195,6 +196,8 @@ def copy_version(files: AbstractFileSystem, name: str, copy: IO[bytes]) -> str:
         copy.truncate()
         try:
             about = files.info(name)
+            if about.get("type") == "other":  # of file:// and the like
+                raise CorpusError(f"{files.unstrip_protocol(name)}: {ENDLESS}")
             size = about["size"]  # None: some web servers do not say it
             if size is not None and size <= BLOCK:
                 copy.write(files.cat_file(name))

@@ -6,6 +6,7 @@ reason n_jobs=None is all cores, where scikit-learn takes one.
 
 from __future__ import annotations
 
+import mmap
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,8 +15,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import joblib
+import numpy as np
 import threadpoolctl
-from scipy.linalg import cython_blas, cython_lapack
+from scipy.linalg import cython_blas, cython_lapack, lapack
 
 from topmix import _core
 from topmix.base.component import is_whole
@@ -71,8 +73,15 @@ def capsules() -> list[CapsuleType]:
 
 _core.set_blas(*capsules())
 
+# OpenBLAS takes memory for each thread that calls it, keeps it, and waits without end where there is none. NumPy and
+# SciPy have one each: this thread's is taken now.
+BUFFER = 1 << 25
+np.linalg.cholesky(np.eye(2))
+lapack.dpotrf(np.eye(2))
+
 _lock = threading.Lock()
 _inside = 0
+_with_room = 1  # threads, at least, that have had room for their buffers
 _limit = ExitStack()
 
 
@@ -86,6 +95,7 @@ def one_thread() -> Iterator[None]:
     """Inside, BLAS runs on the thread that calls it. Several threads may enter, and the last to leave ends it."""
     global _inside
     with _lock:
+        _find_room(threads())
         if _inside == 0:
             _take_control()
             _limit.enter_context(_controller().limit(limits=1))
@@ -98,6 +108,16 @@ def one_thread() -> Iterator[None]:
             if _inside == 0:
                 _take_control()
                 _limit.close()
+
+
+def _find_room(n: int) -> None:
+    """Raises MemoryError where n threads would wait for their buffers."""
+    global _with_room
+    try:
+        buffers = [mmap.mmap(-1, BUFFER) for _ in range(_with_room, n)]
+    except OSError as error:
+        raise MemoryError(f"no memory for the BLAS of {n} threads: raise the limit, or use a smaller n_jobs") from error
+    _with_room += len(buffers)
 
 
 def _take_control() -> None:

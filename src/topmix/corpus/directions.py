@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.base.checks import CorpusError
-from topmix.corpus.rows import Rows, mapped_root
+from topmix.corpus.rows import Rows, mapped_root, whole
 
 TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}  # of a length that counts as one
 
@@ -46,7 +46,7 @@ class Directions(Rows):
         if not normalize:
             row = int(np.argmax(off))
             raise CorpusError(f"row {row} has length {norms[row]:g}, not 1, and normalize=False leaves it as it is")
-        self.data = UnitRows(self.data, norms) if mapped else _divided(self.data, norms)  # type: ignore[assignment]
+        self._data = UnitRows(self.data, norms) if mapped else _divided(self.data, norms)  # type: ignore[assignment]
 
 
 class UnitRows:
@@ -60,7 +60,7 @@ class UnitRows:
         return len(self.data)
 
     def __getitem__(self, rows: int | slice | np.ndarray) -> np.ndarray:
-        return _divided(np.atleast_2d(self.data[rows]), np.atleast_1d(self.norms[rows]))
+        return _divided(np.atleast_2d(whole(self.data)[rows]), np.atleast_1d(self.norms[rows]))
 
 
 def lengths(x: np.ndarray) -> NDArray[np.float64]:

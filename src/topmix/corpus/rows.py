@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,12 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from topmix.base.atomic import atomic_write
 from topmix.base.checks import CorpusError
+from topmix.base.layout import check_length
 from topmix.base.paths import is_damage, is_remote, path_of
 from topmix.base.remote_file import local_copy
 from topmix.corpus.counts import FrameLike
 
 BLOCK_BYTES = 1 << 24
 SUMMED_AT_A_TIME = 1 << 20  # values
+
+T = TypeVar("T")
 
 
 class Rows:
@@ -54,7 +58,7 @@ class Rows:
             raise CorpusError(f"there are {len(feature_names)} feature names for {a.shape[1]} columns")
         a = a.view(np.ndarray)
         a.flags.writeable = False
-        self.data: np.ndarray = a  # [N, D]
+        self._data: np.ndarray = a
         self.feature_names = None if feature_names is None else tuple(feature_names)
         self.path: Path | None = None
         if check:
@@ -91,8 +95,13 @@ class Rows:
                 file.write(np.ascontiguousarray(block).data)
 
     @property
+    def data(self) -> np.ndarray:
+        """[N, D]"""
+        return whole(self._data)
+
+    @property
     def shape(self) -> tuple[int, int]:
-        return self.data.shape[0], self.data.shape[1]
+        return self._data.shape[0], self._data.shape[1]
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -165,7 +174,6 @@ class SparseRows(Rows):
     """N sparse rows of D numbers, float32 or float64, of a csr_array that was checked (corpus/counts.py). Immutable."""
 
     csr: sp.csr_array
-    data: SparseArray  # type: ignore[assignment]  # in the place of an array
     is_sparse: ClassVar[bool] = True
 
     def __init__(self, X: sp.csr_array, feature_names: Sequence[str] | None = None) -> None:
@@ -173,7 +181,7 @@ class SparseRows(Rows):
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        self.csr, self.data = X, SparseArray(X)
+        self.csr, self._data = X, SparseArray(X)  # type: ignore[assignment]  # in the place of an array
         self.feature_names = None if feature_names is None else tuple(feature_names)
         self.path = None
 
@@ -214,7 +222,7 @@ class GroupedRows(Rows):
         texts: sp.csr_array | None = None,  # [N, V] the words beside each row
     ) -> None:
         self._rows, self.starts, self.order, self.names, self.texts = rows, starts, order, names, texts
-        self.data, self.feature_names, self.path = rows.data, rows.feature_names, rows.path
+        self._data, self.feature_names, self.path = rows.data, rows.feature_names, rows.path
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -298,6 +306,15 @@ def sums_between(values: np.ndarray, starts: np.ndarray) -> NDArray[np.float64]:
         sums[some[begin:end]] = np.add.reduceat(values[a : ends[end - 1]], firsts[begin:end] - a, dtype=np.float64)
         begin = end
     return sums
+
+
+def whole(X: T) -> T:
+    """The same array, if it lies in memory or its file has not become shorter. Ask before its numbers are read."""
+    root = mapped_root(X)
+    pages: object = None if root is None else root.base
+    if root is not None and isinstance(pages, mmap.mmap):
+        check_length(root.filename or "a mapped array", pages, root.offset + root.nbytes)
+    return X
 
 
 def mapped_root(X: object) -> np.memmap | None:

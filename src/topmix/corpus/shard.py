@@ -32,7 +32,7 @@ from topmix.base.remote_file import local_copy, url_behind
 from topmix.base.threads import threads
 from topmix.corpus.corpus import Corpus
 from topmix.corpus.design import DesignRows
-from topmix.corpus.rows import GroupedRows, Rows, SparseArray, mapped_root, sums_between
+from topmix.corpus.rows import GroupedRows, Rows, SparseArray, mapped_root, sums_between, whole
 
 ENTRIES_PER_SHARD = 1 << 21  # about a second of work, because Ctrl-C is checked between shards
 MAPPED_FILES = 8  # that a process keeps open, of each kind
@@ -208,7 +208,7 @@ class VectorShard:
 
     def rows_as(self, dtype: DTypeLike) -> np.ndarray:
         """[rows, D], contiguous; a view if possible, else a copy."""
-        return np.ascontiguousarray(self.data[self.rows], dtype)
+        return np.ascontiguousarray(whole(self.data)[self.rows], dtype)
 
     def sparse_rows(self) -> sp.csr_array:
         """[rows, D] of sparse rows."""
@@ -221,7 +221,7 @@ class VectorShard:
         x = self.data
         if isinstance(self.rows, slice) or type(x) is not np.ndarray or x.dtype != dtype or not x.flags.c_contiguous:
             return self.rows_as(dtype), None
-        return x, np.asarray(self.rows, np.int64)
+        return whole(x), np.asarray(self.rows, np.int64)
 
     def part(self, a: int, b: int) -> VectorShard:
         """Rows a to b of these."""

@@ -29,6 +29,7 @@ from topmix.io.columns import column_of
 from topmix.io.libraries import BLOCK_CELLS, as_table, places_of
 from topmix.io.parquet import batches_of, open_parquet
 from topmix.io.reading import FRAMES, Keywords, Reading
+from topmix.io.textfile import TextFile
 
 MOST_COPIED = 1 << 28  # bytes of the counts of a matrix
 COUNTS: Keywords = {"accept_sparse": "csr", "dtype": np.float32}
@@ -135,7 +136,7 @@ def _first_names(path: Path) -> list[str]:
 
 def _csv_rows(path: Path) -> Iterator[list[str]]:
     try:
-        with open(path, encoding="utf-8-sig", newline="") as lines:
+        with TextFile(path) as file, file.text("utf-8", "strict", "") as lines:
             yield from csv.reader(lines, delimiter=DELIMITERS.get(path.suffix.lower(), ","))
     except (UnicodeDecodeError, csv.Error) as error:
         raise CorpusError(f"{path}: not a table of text in UTF-8: {error}") from error

@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import os
+import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Self, TextIO
 
 from topmix.base.atomic import atomic_write
 from topmix.base.checks import CorpusError
-from topmix.base.paths import open_whole
+from topmix.base.paths import ENDLESS, open_whole
 
 if TYPE_CHECKING:
     from _csv import Writer
@@ -34,6 +36,11 @@ class TextFile:
         self._block = block
         self._raw: IO[bytes] = open_whole(path)
         self._file: IO[bytes] = self._raw
+        # A pipe ends when its writer does, and a terminal when the user says so.
+        mode = os.fstat(self._raw.fileno()).st_mode
+        if (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and not self._raw.isatty():
+            self._raw.close()
+            raise CorpusError(f"{path}: {ENDLESS}")
         start = self.head(2)
         if path.suffix.lower() == ".gz" and not start:
             self._raw.close()
