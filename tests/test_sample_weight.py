@@ -109,3 +109,10 @@ def test_weights_are_finite():
             for fit in (model.fit, model.partial_fit):
                 with pytest.raises(ValueError, match="sample_weight"):
                     fit(X_, sample_weight=weight)
+
+
+def test_weights_are_real_and_may_all_be_zero():
+    with pytest.raises(ValueError, match="sample_weight must be real numbers"):
+        GaussianMixture(2).fit(X, sample_weight=np.full(len(X), 1 + 1j))
+    nobody = MultinomialMixture(2, random_state=0, max_iter=2).fit(np.abs(X), sample_weight=np.zeros(len(X)))
+    assert np.all(np.isfinite(nobody.components_))

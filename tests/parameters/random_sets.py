@@ -285,7 +285,7 @@ def check(seed: int, path: Path) -> str:
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "the data does not have the seed words")
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        warnings.filterwarnings("ignore", "X is not counts|there are more topics|there are more clusters")
+        warnings.filterwarnings("ignore", "X is not counts|there are more topics|there are more clusters|reg_covar=")
         try:
             model.fit(X, feature_names=WORDS) if name not in (*OF_ROWS, "MultinomialMixture") else model.fit(X)
         except ValueError as error:

@@ -256,6 +256,8 @@ def fraction(value: object, parameter: str) -> float:
 def checked_weights(sample_weight: object, data: Corpus | Rows) -> np.ndarray | None:
     if sample_weight is None:
         return None
+    if np.asarray(sample_weight).dtype.kind == "c":
+        raise ValueError("sample_weight must be real numbers")
     rows = data.to_scipy() if isinstance(data, Corpus) else data.data
     # Private, and public nowhere: scikit-learn's own checks and errors of weights.
     weight = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
@@ -284,7 +286,8 @@ def responsibilities(init: object, n_rows: int, K: int, starts: Iterable[str], p
 def array(value: object, shape: tuple[int, ...], parameter: str, where: str = "") -> np.ndarray:
     """Finite numbers of this shape. Errors are in scikit-learn's words, which people match on."""
     try:
-        a = np.asarray(value, dtype=np.float64)
+        given = np.asarray(value)
+        a = given.astype(np.float64, casting="same_kind" if given.dtype.kind == "c" else "unsafe")
     except (TypeError, ValueError):
         raise ValueError(f"{where}The parameter '{parameter}' should be numbers of the shape {shape}") from None
     if a.shape != shape:

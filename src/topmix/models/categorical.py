@@ -192,7 +192,7 @@ class WordStart(NamedTuple):
             rows = np.arange(min(len(corpus), 1))
         elif len(rows) > (size := max(int(ENTRIES / (corpus.nnz / len(rows))), ROWS_PER_CLUSTER * K)):
             rows = np.sort(rng.choice(rows, size, replace=False))
-        w = np.ones(len(rows)) if weight is None else weight[rows] / max(float(weight[rows].mean()), 1e-300)
+        w = np.ones(len(rows)) if weight is None or not weight[rows].any() else weight[rows] / weight[rows].mean()
         shard = Shard.of(corpus[rows], w)
         n_rows = float(len(corpus)) if weight is None else float(weight.sum())
         chain = shard, K, (self.eta, self.eta * corpus.shape[1], self.weight_prior), int(rng.integers(2**31))

@@ -201,7 +201,7 @@ class WordTotal(Fading, Stored):
             counts = self.raw, self.factor, eta, rows, pseudo
             _core.topic_table(posterior, *counts, norm, cols, threads(), table, log_scale)
             return table, log_scale
-        for part in blocks(len(cols), self.shape[1]):  # dense rows of a few words at a time
+        for part in blocks(len(cols), self.shape[1]) if len(cols) else []:  # dense rows of a few words at a time
             words, order = cols[part], np.arange(len(cols[part]), dtype=np.int32)
             rows = None if extra is None else extra.rows_of(words)
             counts = self.held[words], self.factor, eta if len(eta) == 1 else eta[words], rows, None
