@@ -269,8 +269,3 @@ def test_labels_may_be_missing_and_stand_alone_among_lists():
     assert LabelledLDA(max_iter=1).fit(TWO, [["a"], "bc"] * 6).classes_.tolist() == ["a", "bc"]
     with pytest.raises(ValueError, match="label 0 cannot be written as UTF-8"):
         LabelledLDA(max_iter=1).fit(TWO, ["a\udc80", "b"] * 6)
-
-
-def test_documents_without_words_under_a_prior_for_each_word():
-    model = LabelledLDA(n_free=2, max_iter=3, random_state=0, topic_word_prior=np.arange(1.0, 49.0))
-    assert np.all(np.isfinite(model.fit(np.zeros((6, 48)), ["a", "b"] * 3).components_))
