@@ -54,7 +54,8 @@ class WordWeights:
 
     def of(self, cols: np.ndarray) -> np.ndarray:  # [words, K] float32
         place = self.place[cols]
-        table, missing = self.rows[place], np.flatnonzero(~self.is_made[place])
+        missing = np.flatnonzero(~self.is_made[place])  # first: another thread may make a row before the next line
+        table = self.rows[place]
         if len(missing):
             table[missing], _ = self.words.weights(cols[missing], self.norm)
             missing = missing[place[missing] >= 0]
